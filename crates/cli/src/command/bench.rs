@@ -1,0 +1,20 @@
+//! `overdue bench`: measures on a private Redis, with a relay and a consumer as processes of their own.
+
+mod burst;
+mod rig;
+mod steady;
+
+use crate::args::bench::Bench;
+use crate::exit::Failure;
+use crate::output::Output;
+use crate::settings::Settings;
+use crate::stage::consumer;
+
+/// Runs the command.
+pub(crate) async fn run(args: &Bench, settings: &Settings, output: &mut Output) -> Result<(), Failure> {
+    match args {
+        Bench::Burst(args) => burst::run(args, output).await,
+        Bench::Steady(args) => steady::run(args, output).await,
+        Bench::Consumer(args) => consumer::run(args, settings, output).await,
+    }
+}

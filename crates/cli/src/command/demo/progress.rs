@@ -1,0 +1,52 @@
+//! What is said while the demo runs, on stderr.
+
+use std::io::{IsTerminal as _, Write as _, stderr};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How often a line is written where the one before can't be taken back.
+const PLAIN_RHYTHM: Duration = Duration::from_secs(1);
+
+/// One line that is rewritten on a terminal; a line a second elsewhere.
+pub(super) struct Progress {
+    silent: bool,
+    terminal: bool,
+    start: Instant,
+    written: Option<Instant>,
+}
+
+impl Progress {
+    pub(super) fn new(silent: bool) -> Self {
+        Self { silent, terminal: stderr().is_terminal(), start: Instant::now(), written: None }
+    }
+
+    /// Something happened: a line that stays.
+    pub(super) fn happened(&mut self, what: &str) {
+        let clear = if self.terminal { "\r\x1b[2K" } else { "" };
+        self.write(&format!("{clear}{:5.1} s  {what}\n", self.start.elapsed().as_secs_f64()));
+    }
+
+    /// How far it is: takes the place of the line before where it can.
+    pub(super) fn is_at(&mut self, how_far: &str) {
+        if !self.terminal && self.written.is_some_and(|at| at.elapsed() < PLAIN_RHYTHM) {
+            return;
+        }
+        self.written = Some(Instant::now());
+        let (clear, end) = if self.terminal { ("\r\x1b[2K", "") } else { ("", "\n") };
+        self.write(&format!("{clear}{:5.1} s  {how_far}{end}", self.start.elapsed().as_secs_f64()));
+    }
+
+    /// Takes the last line back before the table.
+    pub(super) fn end(&self) {
+        self.write(if self.terminal { "\r\x1b[2K" } else { "" });
+    }
+
+    fn write(&self, text: &str) {
+        if !self.silent {
+            let mut out = stderr().lock();
+            // Nobody is left to tell when stderr is closed.
+            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        }
+    }
+}

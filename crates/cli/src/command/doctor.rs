@@ -1,0 +1,77 @@
+//! `overdue doctor`: finds what is wrong and says what to do.
+
+mod finding;
+mod queue;
+mod relays;
+mod server;
+
+use overdue_store::{ErrorKind, Store};
+
+use self::finding::{Finding, Level};
+use super::place;
+use crate::args::check::Doctor;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::settings::Settings;
+
+/// Runs the command. Exit code 4 when something must be done; 3 when Redis can't be reached or refuses.
+pub(crate) async fn run(_args: &Doctor, settings: &Settings, output: &mut Output) -> Result<(), Failure> {
+    let place = settings.redis.describe();
+    let store = match place::connect(settings).await {
+        Ok(store) => store,
+        Err(failure) => {
+            output.object(&unreachable(&failure))?;
+            return Err(failure);
+        }
+    };
+    let reach =
+        Finding::ok("reach", format!("Redis answers at {place}, namespace {}", store.keyspace().namespace()));
+    let mut findings = vec![reach];
+    findings.extend(server::look(&store).await?);
+    findings.extend(look_at_queues(&store).await?);
+    findings.sort_by_key(|finding| finding.level);
+    for finding in &findings {
+        finding.say(output)?;
+    }
+    match findings.iter().filter(|finding| finding.level == Level::Bad).count() {
+        0 => Ok(()),
+        n => Err(Failure::new(
+            Exit::CheckFailed,
+            format!("something must be done: {n} of {} checks", findings.len()),
+        )),
+    }
+}
+
+fn unreachable(failure: &Failure) -> Finding {
+    let what = failure.lines().collect::<Vec<_>>().join("; ");
+    Finding::bad("reach", what, "correct the address, the password or the server; nothing else was looked at")
+}
+
+async fn look_at_queues(store: &Store) -> Result<Vec<Finding>, Failure> {
+    let now_ms = store.time_ms().await?;
+    let members = store.members().await?;
+    let alive: Vec<_> = members.into_values().filter(|member| relays::is_alive(member, now_ms)).collect();
+    let mut findings = relays::look(&alive);
+    let queues = match store.queues().await {
+        Ok(queues) => queues,
+        Err(error) if matches!(error.kind(), ErrorKind::NewerFormat | ErrorKind::Malformed) => {
+            findings.push(Finding::bad(
+                "format",
+                error.to_string(),
+                "run the newest version of this program; no queue was looked at",
+            ));
+            return Ok(findings);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if queues.is_empty() {
+        findings.push(Finding::ok(
+            "queues",
+            "there are no queues yet: `overdue schedule` creates the one it names",
+        ));
+    }
+    for (name, info) in queues {
+        findings.extend(queue::look(store, &name, &info, &alive, now_ms).await?);
+    }
+    Ok(findings)
+}

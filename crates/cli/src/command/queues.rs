@@ -1,0 +1,107 @@
+//! `overdue queues`: lists or creates queues.
+
+use overdue_protocol::{QueueInfo, QueueName};
+use overdue_store::Store;
+use serde::Serialize;
+
+use super::place;
+use crate::args::queues::{Create, Queues};
+use crate::exit::{Exit, Failure};
+use crate::output::{Output, Row, text};
+use crate::settings::Settings;
+
+#[derive(Serialize)]
+struct Queue {
+    queue: String,
+    partitions: u32,
+    armed: u64,
+    overdue: u64,
+    retries: u64,
+    stream: u64,
+    dead: u64,
+    paused: bool,
+    created: String,
+}
+
+impl Row for Queue {
+    const COLUMNS: &'static [&'static str] =
+        &["QUEUE", "PARTITIONS", "ARMED", "OVERDUE", "RETRIES", "STREAM", "DEAD", "PAUSED", "CREATED"];
+
+    fn cells(&self) -> Vec<String> {
+        let counts = [self.armed, self.overdue, self.retries, self.stream, self.dead];
+        let mut cells = vec![self.queue.clone(), self.partitions.to_string()];
+        cells.extend(counts.iter().map(u64::to_string));
+        cells.extend([if self.paused { "yes" } else { "no" }.to_owned(), self.created.clone()]);
+        cells
+    }
+}
+
+#[derive(Serialize)]
+struct Created<'a> {
+    queue: &'a str,
+    partitions: u32,
+    created: bool,
+}
+
+/// Runs the command.
+pub(crate) async fn run(args: &Queues, settings: &Settings, output: &mut Output) -> Result<(), Failure> {
+    let store = place::connect(settings).await?;
+    match args {
+        Queues::List => list(&store, output).await,
+        Queues::Create(args) => create(args, &store, output).await,
+    }
+}
+
+async fn list(store: &Store, output: &mut Output) -> Result<(), Failure> {
+    let now_ms = store.time_ms().await?;
+    let mut rows = Vec::new();
+    for (queue, info) in store.queues().await? {
+        rows.push(row(store, &queue, &info, now_ms).await?);
+    }
+    if rows.is_empty() {
+        output.say("no queues: `overdue schedule` creates the one it names")?;
+    }
+    output.table().page(&rows)
+}
+
+async fn row(store: &Store, queue: &QueueName, info: &QueueInfo, now_ms: u64) -> Result<Queue, Failure> {
+    let mut row = Queue {
+        queue: queue.to_string(),
+        partitions: info.partitions,
+        armed: 0,
+        overdue: 0,
+        retries: 0,
+        stream: 0,
+        dead: 0,
+        paused: info.paused,
+        created: text::time(info.created_ms),
+    };
+    for partition in place::partitions(store, queue, info) {
+        row.armed += store.depth(&partition).await?;
+        row.overdue += store.overdue_count(&partition, now_ms).await?;
+        row.retries += store.retry_depth(&partition).await?;
+        row.stream += store.length(&partition.stream()).await?;
+        row.dead += store.length(&partition.dead()).await?;
+    }
+    Ok(row)
+}
+
+async fn create(args: &Create, store: &Store, output: &mut Output) -> Result<(), Failure> {
+    let wanted = args.partitions.unwrap_or_else(|| store.default_partitions());
+    let (info, created) = store.create_queue(&args.queue, wanted).await?;
+    let (queue, partitions) = (&args.queue, info.partitions);
+    if args.partitions.is_some_and(|wanted| wanted != partitions) {
+        let problem =
+            format!("queue {queue} has {} and keeps them for ever: use another name", count(partitions));
+        return Err(Failure::new(Exit::Usage, problem));
+    }
+    output.object(&Created { queue: queue.as_str(), partitions, created })?;
+    match created {
+        true => output.say(format!("created queue {queue} with {}", count(partitions))),
+        false => output.say(format!("queue {queue} is there already, with {}", count(partitions))),
+    }
+}
+
+fn count(partitions: u32) -> String {
+    if partitions == 1 { "1 partition".to_owned() } else { format!("{partitions} partitions") }
+}

@@ -1,0 +1,198 @@
+//! The settings of all programs: flags over `OVERDUE_...` environment over one TOML file over defaults.
+//!
+//! First what was typed ([`layers`]), then what is valid ([`Settings`]). Every setting is defined once, in
+//! [`table`]; flags, environment names, `config sample`, `config check` and `config show` follow from it.
+
+mod environment;
+mod file;
+pub(crate) mod flags;
+pub(crate) mod key;
+pub(crate) mod layers;
+pub(crate) mod nearest;
+pub(crate) mod parse;
+pub(crate) mod sample;
+mod secret;
+pub(crate) mod show;
+pub(crate) mod table;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use overdue_protocol::{Keyspace, QueueName};
+use overdue_relay::KeyspaceEvents;
+use overdue_store::Secret;
+use overdue_telemetry::logs::Format;
+
+use crate::settings::layers::Layers;
+
+/// Everything that can be set, valid. Units, bounds and special values stand in [`table`].
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// How to reach Redis, ready for [`overdue_store::Store::connect`]; holds the namespace.
+    pub(crate) redis: overdue_store::Settings,
+    pub(crate) log: Log,
+    pub(crate) client: Client,
+    pub(crate) relay: Relay,
+    pub(crate) consume: Consume,
+}
+
+/// `[log]`
+#[derive(Clone, Debug)]
+pub(crate) struct Log {
+    pub(crate) format: Format,
+    /// `None` = `info` for relay and consume, `warn` for the other commands.
+    pub(crate) filter: Option<String>,
+}
+
+/// `[client]`
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Client {
+    /// Bytes.
+    pub(crate) max_payload: usize,
+}
+
+/// `[relay]`
+#[derive(Clone, Debug)]
+pub(crate) struct Relay {
+    /// Empty = every queue, those created later too.
+    pub(crate) queues: Vec<QueueName>,
+    pub(crate) listen: Listen,
+    pub(crate) grace: Duration,
+    /// Timers in one sweep call.
+    pub(crate) page: u32,
+    /// Notifications held while Redis is slow.
+    pub(crate) buffer: usize,
+    pub(crate) keyspace_events: KeyspaceEvents,
+    /// Dead letters that a partition keeps.
+    pub(crate) dead_max: u64,
+    pub(crate) dead_max_age: Duration,
+}
+
+/// `[consume]`
+#[derive(Clone, Debug)]
+pub(crate) struct Consume {
+    pub(crate) listen: Listen,
+    pub(crate) concurrency: usize,
+    pub(crate) lease: Duration,
+    pub(crate) attempts: u32,
+    /// `None` = an attempt may run for ever.
+    pub(crate) limit: Option<Duration>,
+    /// For handlers, after SIGTERM.
+    pub(crate) grace: Duration,
+    pub(crate) retry_wait: Duration,
+    /// At least `retry_wait`.
+    pub(crate) retry_wait_max: Duration,
+}
+
+/// Where /metrics, /livez and /readyz are served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listen {
+    Off,
+    /// Port 0 = any free one.
+    At(SocketAddr),
+}
+
+impl Settings {
+    /// Checks all that was given.
+    ///
+    /// # Errors
+    /// All that is wrong, a line each, with the place where it stands.
+    pub(crate) fn resolve(mut layers: Layers) -> Result<Self, Vec<String>> {
+        let settings = Self {
+            redis: read_redis(&mut layers),
+            log: Log { format: layers.read(&table::LOG_FORMAT), filter: layers.read(&table::LOG_FILTER) },
+            client: Client { max_payload: layers.read(&table::MAX_PAYLOAD) },
+            relay: read_relay(&mut layers),
+            consume: read_consume(&mut layers),
+        };
+        settings.check(&mut layers);
+        let errors = layers.into_errors();
+        if errors.is_empty() { Ok(settings) } else { Err(errors) }
+    }
+}
+
+impl Settings {
+    /// What no single setting shows. The store reads the URL closer, once nothing else is wrong.
+    fn check(&self, layers: &mut Layers) {
+        let retry_wait = layers.look_up(&table::CONSUME_RETRY_WAIT.entry).origin;
+        if self.consume.retry_wait > self.consume.retry_wait_max {
+            layers.note(&retry_wait, "consume.retry_wait is longer than consume.retry_wait_max");
+        }
+        let url = layers.look_up(&table::URL.entry).origin;
+        if layers.errors().is_empty()
+            && let Err(error) = self.redis.check()
+        {
+            layers.note(&url, &error.to_string());
+        }
+    }
+}
+
+fn read_redis(layers: &mut Layers) -> overdue_store::Settings {
+    let ca_file = layers.read(&table::CA_FILE);
+    if let Some(problem) = ca_file.as_deref().and_then(unreadable) {
+        let origin = layers.look_up(&table::CA_FILE.entry).origin;
+        layers.note(&origin, &problem);
+    }
+    overdue_store::Settings {
+        url: layers.read(&table::URL),
+        username: layers.read(&table::USERNAME),
+        password: read_password(layers),
+        ca_file,
+        keyspace: Keyspace::new(layers.read(&table::NAMESPACE)),
+        connect_deadline: layers.read(&table::CONNECT_DEADLINE),
+        command_deadline: layers.read(&table::COMMAND_DEADLINE),
+    }
+}
+
+/// `password` or `password_file`: the one from the stronger layer. Both in one layer is an error.
+fn read_password(layers: &mut Layers) -> Option<Secret> {
+    let strength = |origin: &layers::Origin| std::mem::discriminant(origin);
+    let password = layers.read(&table::PASSWORD);
+    let path = layers.read(&table::PASSWORD_FILE);
+    let (direct, file) =
+        (layers.look_up(&table::PASSWORD.entry), layers.look_up(&table::PASSWORD_FILE.entry));
+    let Some(path) = path else { return password };
+    if password.is_some() && strength(&direct.origin) == strength(&file.origin) {
+        layers.note(&file.origin, "redis.password and redis.password_file are both set: keep one");
+        return password;
+    }
+    if password.is_some() && direct.origin > file.origin {
+        return password;
+    }
+    secret::read_password(&path).map_err(|problem| layers.note(&file.origin, &problem)).ok()
+}
+
+fn unreadable(path: &Path) -> Option<String> {
+    let error = std::fs::File::open(path).err()?;
+    Some(format!("cannot read {}: {error}", path.display()))
+}
+
+fn read_relay(layers: &mut Layers) -> Relay {
+    Relay {
+        queues: layers.read(&table::RELAY_QUEUES),
+        listen: layers.read(&table::RELAY_LISTEN),
+        grace: layers.read(&table::RELAY_GRACE),
+        page: layers.read(&table::RELAY_PAGE),
+        buffer: layers.read(&table::RELAY_BUFFER),
+        keyspace_events: layers.read(&table::RELAY_KEYSPACE_EVENTS),
+        dead_max: layers.read(&table::RELAY_DEAD_MAX),
+        dead_max_age: layers.read(&table::RELAY_DEAD_MAX_AGE),
+    }
+}
+
+fn read_consume(layers: &mut Layers) -> Consume {
+    Consume {
+        listen: layers.read(&table::CONSUME_LISTEN),
+        concurrency: layers.read(&table::CONSUME_CONCURRENCY),
+        lease: layers.read(&table::CONSUME_LEASE),
+        attempts: layers.read(&table::CONSUME_ATTEMPTS),
+        limit: layers.read(&table::CONSUME_LIMIT),
+        grace: layers.read(&table::CONSUME_GRACE),
+        retry_wait: layers.read(&table::CONSUME_RETRY_WAIT),
+        retry_wait_max: layers.read(&table::CONSUME_RETRY_WAIT_MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests;

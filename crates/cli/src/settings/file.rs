@@ -1,0 +1,208 @@
+//! Settings from the TOML file. Every error says line and column.
+
+use std::ops::Range;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::key::{Entry, Form};
+use super::layers::{Given, Origin};
+use super::nearest::nearest;
+use super::table::ALL;
+
+/// The largest file that is read, in bytes: a settings file has a few KiB.
+const MOST_BYTES: u64 = 1024 * 1024;
+
+/// What the file says, and what is wrong with it.
+pub(crate) fn read(path: &Path) -> (Vec<Given>, Vec<String>) {
+    match read_text(path) {
+        Ok(text) => read_settings(&path.display().to_string(), &text),
+        Err(problem) => (vec![], vec![problem]),
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
+    let cannot = |problem: &dyn std::fmt::Display| format!("cannot read {}: {problem}", path.display());
+    let about = std::fs::metadata(path).map_err(|error| cannot(&error))?;
+    if about.len() > MOST_BYTES {
+        return Err(cannot(&"it is larger than 1 MiB, and so no settings file"));
+    }
+    std::fs::read_to_string(path).map_err(|error| cannot(&error))
+}
+
+/// As [`read`], for a text that came from `name`.
+pub(crate) fn read_settings(name: &str, text: &str) -> (Vec<Given>, Vec<String>) {
+    let mut reading = Reading { name, text, given: vec![], errors: vec![] };
+    let (table, mut errors) = DeTable::parse_recoverable(text);
+    // Behind the first mistake in the syntax the parser guesses: only that one is worth saying.
+    errors.sort_by_key(|error| error.span().map_or(0, |span| span.start));
+    match errors.first() {
+        None => reading.take_top(table.get_ref()),
+        Some(error) => reading.error(error.span().unwrap_or(0..0), &error.message().replace('\n', ", ")),
+    }
+    (reading.given, reading.errors)
+}
+
+struct Reading<'a> {
+    name: &'a str,
+    text: &'a str,
+    given: Vec<Given>,
+    errors: Vec<String>,
+}
+
+impl Reading<'_> {
+    fn take_top(&mut self, table: &DeTable<'_>) {
+        for (name, value) in in_order(table) {
+            match value.get_ref() {
+                DeValue::Table(section) if is_section(name.get_ref()) => {
+                    self.take_section(name.get_ref(), section);
+                }
+                DeValue::Table(_) => {
+                    let nearest = nearest(name.get_ref(), sections());
+                    let problem =
+                        format!("there is no section [{}]; the nearest name is [{nearest}]", name.get_ref());
+                    self.error(name.span(), &problem);
+                }
+                _ if is_section(name.get_ref()) => {
+                    self.error(
+                        name.span(),
+                        &format!("{0} is a section: write [{0}] on a line of its own", name.get_ref()),
+                    );
+                }
+                _ => self.take(name.get_ref(), name.span(), value),
+            }
+        }
+    }
+
+    fn take_section(&mut self, section: &str, table: &DeTable<'_>) {
+        for (name, value) in in_order(table) {
+            self.take(&format!("{section}.{}", name.get_ref()), name.span(), value);
+        }
+    }
+
+    fn take(&mut self, path: &str, at: Range<usize>, value: &Spanned<DeValue<'_>>) {
+        let Some(entry) = ALL.iter().copied().find(|entry| entry.path == path) else {
+            let nearest = nearest(path, ALL.iter().map(|entry| entry.path));
+            self.error(at, &format!("there is no setting {path}; the nearest name is {nearest}"));
+            return;
+        };
+        match value_text(entry, value.get_ref()) {
+            Ok(text) => {
+                let origin = Origin::File(self.place(value.span().start));
+                self.given.push(Given { entry, text, origin });
+            }
+            Err(problem) => self.error(value.span(), &format!("{path}: {problem}")),
+        }
+    }
+
+    fn error(&mut self, at: Range<usize>, problem: &str) {
+        let place = self.place(at.start);
+        self.errors.push(format!("{place}: {problem}"));
+    }
+
+    /// `name:line:column`, both from 1; columns count characters.
+    fn place(&self, offset: usize) -> String {
+        let before = self.text.get(..offset).unwrap_or(self.text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+        format!("{}:{line}:{column}", self.name)
+    }
+}
+
+/// The parser keeps names sorted; people want errors in the order of their file.
+fn in_order<'t, 'd>(
+    table: &'t DeTable<'d>,
+) -> Vec<(&'t Spanned<std::borrow::Cow<'d, str>>, &'t Spanned<DeValue<'d>>)> {
+    let mut pairs: Vec<_> = table.iter().collect();
+    pairs.sort_by_key(|(name, _)| name.span().start);
+    pairs
+}
+
+fn sections() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|entry| entry.section_and_name().0).filter(|section| !section.is_empty())
+}
+
+fn is_section(name: &str) -> bool {
+    sections().any(|section| section == name)
+}
+
+/// A value as the same text that a flag would give.
+fn value_text(entry: &Entry, value: &DeValue<'_>) -> Result<String, &'static str> {
+    match (value, entry.form) {
+        (DeValue::String(text), _) => Ok(text.clone().into_owned()),
+        (DeValue::Integer(number), _) if number.radix() == 10 => Ok(number.as_str().replace('_', "")),
+        (DeValue::Array(items), Form::List) => {
+            let texts: Option<Vec<&str>> = items.iter().map(|item| item.get_ref().as_str()).collect();
+            texts.map(|texts| texts.join(",")).ok_or("write a list of strings, such as [\"orders\"]")
+        }
+        (_, Form::Text) => Err("write it between quotes"),
+        (_, Form::Number) => Err("write a whole number"),
+        (_, Form::List) => Err("write a list of strings, such as [\"orders\"]"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (Vec<(String, String, String)>, Vec<String>) {
+        let (given, errors) = read_settings("overdue.toml", text);
+        let given = given.into_iter().map(|g| (g.entry.path.to_owned(), g.text, g.origin.to_string()));
+        (given.collect(), errors)
+    }
+
+    #[test]
+    fn values_come_with_their_place() {
+        let text = "namespace = \"team\"\n[consume]\n  concurrency = 1_000 # many\n[relay]\nqueues = [\"a\", \"b\"]\n";
+        let (given, errors) = read(text);
+        assert_eq!(errors, Vec::<String>::new());
+        let expected = [
+            ("namespace", "team", "overdue.toml:1:13"),
+            ("consume.concurrency", "1000", "overdue.toml:3:17"),
+            ("relay.queues", "a,b", "overdue.toml:5:10"),
+        ];
+        assert_eq!(given, expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned())));
+    }
+
+    #[test]
+    fn unknown_names_are_errors_with_line_and_column() {
+        let (_, errors) = read("[relay]\ngrcae = \"5ms\"\n\n[consumer]\nlease = \"3s\"\n");
+        assert_eq!(
+            errors,
+            [
+                "overdue.toml:2:1: there is no setting relay.grcae; the nearest name is relay.grace",
+                "overdue.toml:4:2: there is no section [consumer]; the nearest name is [consume]",
+            ]
+        );
+    }
+
+    #[test]
+    fn wrong_forms_say_what_to_write() {
+        let (_, errors) =
+            read("relay = 5\n[redis]\nurl = [\"a\"]\n[consume]\nconcurrency = 1.5\nlease = { s = 1 }\n");
+        assert_eq!(
+            errors,
+            [
+                "overdue.toml:1:1: relay is a section: write [relay] on a line of its own",
+                "overdue.toml:3:7: redis.url: write it between quotes",
+                "overdue.toml:5:15: consume.concurrency: write a whole number",
+                "overdue.toml:6:9: consume.lease: write it between quotes",
+            ]
+        );
+        let (_, errors) = read("[relay]\nqueues = [1]\n");
+        assert_eq!(
+            errors,
+            ["overdue.toml:2:10: relay.queues: write a list of strings, such as [\"orders\"]"]
+        );
+    }
+
+    #[test]
+    fn text_that_is_not_toml_is_an_error_with_line_and_column() {
+        let (given, errors) = read("[redis]\nurl = \"a\nb\"\n");
+        assert!(given.is_empty());
+        assert!(errors.len() == 1 && errors[0].starts_with("overdue.toml:2:"), "{errors:?}");
+        let (_, errors) = read("[redis]\nurl = \"a\"\nurl = \"b\"\n");
+        assert!(errors[0].starts_with("overdue.toml:3:1: duplicate key"), "{errors:?}");
+    }
+}

@@ -1,0 +1,146 @@
+//! A fired timer, as a handler sees it.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use overdue_protocol::entry::{Entry, Source, idempotency_key};
+use overdue_protocol::{Generation, GroupName, QueueName, TimerId};
+use tokio_util::sync::CancellationToken;
+
+use crate::hand::Ticket;
+use crate::station::Station;
+
+/// One fired timer, in the hands of a handler.
+pub struct Timeout<T> {
+    entry: Entry,
+    ticket: Ticket,
+    station: Arc<Station>,
+    payload: T,
+}
+
+impl<T> Timeout<T> {
+    pub(crate) fn new(entry: Entry, ticket: Ticket, station: Arc<Station>, payload: T) -> Self {
+        Self { entry, ticket, station, payload }
+    }
+
+    /// The queue.
+    #[must_use]
+    pub fn queue(&self) -> &QueueName {
+        self.station.standing.partition.queue()
+    }
+
+    /// The group that handles it here.
+    #[must_use]
+    pub fn group(&self) -> &GroupName {
+        &self.station.standing.group
+    }
+
+    /// The partition of the queue that it came from.
+    #[must_use]
+    pub fn partition(&self) -> u32 {
+        self.station.standing.partition.number()
+    }
+
+    /// The id of the timer.
+    #[must_use]
+    pub fn id(&self) -> &TimerId {
+        &self.entry.id
+    }
+
+    /// The generation: given when the timer was armed, never used twice, the same at every attempt.
+    #[must_use]
+    pub fn generation(&self) -> Generation {
+        self.entry.generation
+    }
+
+    /// The idempotency key, `queue/id/generation`: what an outside effect should be recorded under.
+    #[must_use]
+    pub fn key(&self) -> String {
+        idempotency_key(self.queue(), &self.entry.id, self.entry.generation)
+    }
+
+    /// The deadline of the timer, on the server's clock.
+    #[must_use]
+    pub fn due(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(self.entry.due_ms)
+    }
+
+    /// The deadline of the timer, unix milliseconds on the server's clock; the same at every attempt.
+    #[must_use]
+    pub fn due_ms(&self) -> u64 {
+        self.entry.due_ms
+    }
+
+    /// When this attempt entered the stream, unix milliseconds on the server's clock.
+    #[must_use]
+    pub fn fired_ms(&self) -> u64 {
+        self.entry.fired_ms
+    }
+
+    /// Which attempt this is; 1 is the first.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.entry.attempt
+    }
+
+    /// What fired it.
+    #[must_use]
+    pub fn source(&self) -> Source {
+        self.entry.source
+    }
+
+    /// What was wrong with its record when it fired, such as a payload that could not be read.
+    #[must_use]
+    pub fn flaw(&self) -> Option<&str> {
+        self.entry.flaw.as_deref().and_then(|flaw| std::str::from_utf8(flaw).ok())
+    }
+
+    /// The trace context of whoever armed it.
+    #[must_use]
+    pub fn trace(&self) -> Option<&str> {
+        self.entry.trace.as_deref().and_then(|trace| std::str::from_utf8(trace).ok())
+    }
+
+    /// The payload.
+    #[must_use]
+    pub fn payload(&self) -> &T {
+        &self.payload
+    }
+
+    /// The payload, by value.
+    #[must_use]
+    pub fn into_payload(self) -> T {
+        self.payload
+    }
+
+    /// The payload as bytes, undecoded.
+    #[must_use]
+    pub fn raw_payload(&self) -> &Bytes {
+        &self.entry.payload
+    }
+
+    /// How the payload is written, when known: raw, text, json, msgpack.
+    #[must_use]
+    pub fn encoding(&self) -> Option<&str> {
+        self.entry.encoding.as_deref().and_then(|name| std::str::from_utf8(name).ok())
+    }
+
+    /// Cancelled when this timeout is not ours any more: its lease was lost, or the consumer ends and hands it back.
+    ///
+    /// The handler's own future is dropped at the same moment; this is for what runs beside it, such as a task that
+    /// it spawned or a process.
+    #[must_use]
+    pub fn lost(&self) -> CancellationToken {
+        self.station.hands.lost(self.ticket)
+    }
+}
+
+impl<T> std::fmt::Debug for Timeout<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Timeout")
+            .field("key", &self.key())
+            .field("attempt", &self.attempt())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,193 @@
+//! Every key and channel of Overdue is built here (PROTOCOL.md section 1).
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use crate::name::{Namespace, QueueName, TimerId};
+
+/// The keys of one namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Keyspace {
+    namespace: Namespace,
+}
+
+impl Keyspace {
+    /// The keys that begin with `namespace`.
+    #[must_use]
+    pub fn new(namespace: Namespace) -> Self {
+        Self { namespace }
+    }
+
+    /// The namespace.
+    #[must_use]
+    pub fn namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+
+    /// HASH: queue -> [`crate::QueueInfo`].
+    #[must_use]
+    pub fn queues(&self) -> Bytes {
+        self.root("queues")
+    }
+
+    /// HASH: process name -> [`crate::member::Member`].
+    #[must_use]
+    pub fn members(&self) -> Bytes {
+        self.root("members")
+    }
+
+    /// CHANNEL: the name of a new queue.
+    #[must_use]
+    pub fn queues_wake(&self) -> Bytes {
+        self.root("queues:wake")
+    }
+
+    /// A pattern for PSUBSCRIBE that matches every wake channel of this namespace, that of new queues too.
+    #[must_use]
+    pub fn wake_pattern(&self) -> Bytes {
+        self.root("*:wake")
+    }
+
+    /// The keys of one partition of a queue.
+    #[must_use]
+    pub fn partition(&self, queue: &QueueName, number: u32) -> Partition {
+        let prefix = format!("{}:{{{queue}:{number}}}:", self.namespace);
+        Partition { queue: queue.clone(), number, prefix: Bytes::from(prefix) }
+    }
+
+    /// The partition and id that a keyed timer's key names, or `None` for every other key.
+    #[must_use]
+    pub fn parse_timer_key(&self, key: &Bytes) -> Option<(QueueName, u32, TimerId)> {
+        let rest = key.strip_prefix(self.namespace.as_str().as_bytes())?.strip_prefix(b":{")?;
+        let close = rest.iter().position(|&b| b == b'}')?;
+        let (queue, number) = std::str::from_utf8(&rest[..close]).ok()?.rsplit_once(':')?;
+        let id = rest[close + 1..].strip_prefix(b":key:")?;
+        let canonical = number == "0" || !number.starts_with('0');
+        let number = number.parse().ok().filter(|_| canonical)?;
+        Some((QueueName::new(queue).ok()?, number, TimerId::new(key.slice_ref(id)).ok()?))
+    }
+
+    /// The partition whose wake channel this is, or `None`.
+    #[must_use]
+    pub fn parse_wake(&self, channel: &[u8]) -> Option<(QueueName, u32)> {
+        let rest = channel.strip_prefix(self.namespace.as_str().as_bytes())?.strip_prefix(b":{")?;
+        let inner = rest.strip_suffix(b"}:wake")?;
+        let (queue, number) = std::str::from_utf8(inner).ok()?.rsplit_once(':')?;
+        Some((QueueName::new(queue).ok()?, number.parse().ok()?))
+    }
+
+    fn root(&self, name: &str) -> Bytes {
+        Bytes::from(format!("{}:{name}", self.namespace))
+    }
+}
+
+/// The keys of one partition: everything in it lives in one hash slot.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Partition {
+    queue: QueueName,
+    number: u32,
+    prefix: Bytes,
+}
+
+macro_rules! keys {
+    ($($(#[$doc:meta])* $ident:ident = $suffix:literal;)*) => {
+        $(
+            $(#[$doc])*
+            #[must_use]
+            pub fn $ident(&self) -> Bytes {
+                self.with($suffix)
+            }
+        )*
+    };
+}
+
+impl Partition {
+    /// The queue this is a share of.
+    #[must_use]
+    pub fn queue(&self) -> &QueueName {
+        &self.queue
+    }
+
+    /// Its number, from 0.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    keys! {
+        /// ZSET: timer id -> due ms.
+        index = b"index";
+        /// HASH: timer id -> record.
+        timers = b"timers";
+        /// STREAM: timeouts.
+        stream = b"stream";
+        /// STREAM: dead letters.
+        dead = b"dead";
+        /// ZSET: retry member -> not before, ms.
+        retry_index = b"retry-index";
+        /// HASH: retry member -> record.
+        retry_timers = b"retry-timers";
+        /// HASH: the books, the last generation, the number of partitions, the last sweeper.
+        tally = b"tally";
+        /// CHANNEL: the new earliest due.
+        wake = b"wake";
+    }
+
+    /// STRING: ends at the deadline of a keyed timer.
+    #[must_use]
+    pub fn timer_key(&self, id: &TimerId) -> Bytes {
+        let mut key = BytesMut::with_capacity(self.prefix.len() + 4 + id.as_bytes().len());
+        key.put_slice(&self.prefix);
+        key.put_slice(b"key:");
+        key.put_slice(id.as_bytes());
+        key.freeze()
+    }
+
+    fn with(&self, suffix: &[u8]) -> Bytes {
+        let mut key = BytesMut::with_capacity(self.prefix.len() + suffix.len());
+        key.put_slice(&self.prefix);
+        key.put_slice(suffix);
+        key.freeze()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn orders() -> (Keyspace, Partition) {
+        let keys = Keyspace::default();
+        let partition = keys.partition(&QueueName::new("orders").unwrap(), 3);
+        (keys, partition)
+    }
+
+    #[test]
+    fn keys_are_as_the_specification_writes_them() {
+        let (keys, partition) = orders();
+        assert_eq!(keys.queues(), "overdue:queues");
+        assert_eq!(keys.members(), "overdue:members");
+        assert_eq!(keys.queues_wake(), "overdue:queues:wake");
+        assert_eq!(partition.index(), "overdue:{orders:3}:index");
+        assert_eq!(partition.retry_index(), "overdue:{orders:3}:retry-index");
+        assert_eq!(partition.wake(), "overdue:{orders:3}:wake");
+    }
+
+    #[test]
+    fn a_timer_key_gives_its_id_back_whatever_the_id_holds() {
+        let (keys, partition) = orders();
+        for id in [&b"a"[..], b"\xff\x00", b"}:key:{", b"a\r\nb", b"{}", b"a/b:c"] {
+            let id = TimerId::new(Bytes::copy_from_slice(id)).unwrap();
+            let parsed = keys.parse_timer_key(&partition.timer_key(&id)).unwrap();
+            assert_eq!(parsed, (QueueName::new("orders").unwrap(), 3, id));
+        }
+        for other in [
+            "overdue:{orders:3}:index",
+            "overdue:{orders:03}:key:a",
+            "x:{orders:3}:key:a",
+            "overdue:{orders:3}:key:",
+        ] {
+            assert_eq!(keys.parse_timer_key(&Bytes::from_static(other.as_bytes())), None, "{other}");
+        }
+        assert_eq!(keys.parse_wake(&partition.wake()), Some((QueueName::new("orders").unwrap(), 3)));
+        assert_eq!(keys.parse_wake(b"overdue:queues:wake"), None);
+    }
+}

@@ -1,0 +1,62 @@
+//! Fields of the `tally` hash: the books (PROTOCOL.md section 7).
+
+use crate::name::GroupName;
+
+/// The last generation given.
+pub const LAST: &str = "last";
+/// The number of partitions of the queue.
+pub const PARTITIONS: &str = "partitions";
+/// `<process>:<ms>`: who fired from the index last.
+pub const LAST_SWEEPER: &str = "last_sweeper";
+
+/// What was armed, counted once for each generation.
+pub const SCHEDULED: &str = "scheduled";
+/// Fired members without a record.
+pub const FOREIGN: &str = "foreign";
+/// Generations that a later one took the place of before they were due.
+pub const REPLACED: &str = "replaced";
+/// Generations that were disarmed.
+pub const CANCELLED: &str = "cancelled";
+/// Generations that entered the stream from the index.
+pub const FIRED_TIMERS: &str = "fired_timers";
+/// Watched keys that entered the stream by proof.
+pub const WATCHED_FIRED: &str = "watched_fired";
+/// Retries of groups that are gone, moved to the dead letters.
+pub const GROUP_GONE: &str = "group_gone";
+/// Entries ever put in that are addressed to one group.
+pub const ADDRESSED: &str = "addressed";
+/// Dead letters removed because there were too many or they were too old.
+pub const DEAD_TRIMMED: &str = "dead_trimmed";
+
+/// A counter of one group: `<what>:<group>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupCounter {
+    /// What had been fired when the group joined, less what it found in the stream.
+    Base,
+    /// Timeouts it finished.
+    Done,
+    /// Timeouts it gave up.
+    Buried,
+    /// Dead letters put back for it.
+    Replayed,
+    /// Timeouts taken out by hand.
+    Discarded,
+}
+
+impl GroupCounter {
+    /// Every counter of a group.
+    pub const ALL: [Self; 5] = [Self::Base, Self::Done, Self::Buried, Self::Replayed, Self::Discarded];
+
+    /// The field for `group`.
+    #[must_use]
+    pub fn field(self, group: &GroupName) -> String {
+        let what = match self {
+            Self::Base => "base",
+            Self::Done => "done",
+            Self::Buried => "buried",
+            Self::Replayed => "replayed",
+            Self::Discarded => "discarded",
+        };
+        format!("{what}:{group}")
+    }
+}

@@ -1,0 +1,161 @@
+//! The header of each file in `lua/` is held to the code: a header that lies is worse than none.
+#![allow(clippy::unwrap_used, reason = "what goes wrong in a test fails it")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use bytes::Bytes;
+use overdue_protocol::call::{
+    Ask, Bury, Cancel, CancelItem, Claim, Complete, Discard, Drop, Fire, From, Holder, Join, Mode, Release,
+    Renew, Replay, Retire, Retry, Schedule, ScheduleItem, Standing, Sweep, SweepRetries, Trim, When,
+};
+use overdue_protocol::entry::EntryId;
+use overdue_protocol::{Call, GroupName, Keyspace, QueueName, TimerId, script};
+
+/// The files of a folder below `lua/`: name and text.
+fn files(folder: &str) -> Vec<(String, String)> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lua").join(folder);
+    let lua = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    lua.filter(|path| path.extension().is_some_and(|extension| extension == "lua"))
+        .map(|path| {
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read_to_string(&path).unwrap())
+        })
+        .collect()
+}
+
+/// The lines of the comment a file begins with, without their dashes.
+fn header(text: &str) -> Vec<&str> {
+    text.lines()
+        .map_while(|line| line.strip_prefix("--"))
+        .map(|line| line.strip_prefix(' ').unwrap_or(line))
+        .collect()
+}
+
+/// What stands in the header under a heading, its continuation lines too.
+fn section(text: &str, heading: &str) -> Option<String> {
+    let lines = header(text);
+    let begin = lines.iter().position(|line| line.starts_with(heading))?;
+    let more = lines[begin + 1..].iter().take_while(|line| line.starts_with("        "));
+    let first = lines[begin][heading.len()..].trim();
+    Some(more.fold(first.to_owned(), |all, line| format!("{all}  {}", line.trim())))
+}
+
+fn check_contract(name: &str, text: &str) {
+    let first = header(text).first().copied().unwrap_or_default();
+    let rest =
+        first.strip_prefix(&format!("{name} v")).unwrap_or_else(|| panic!("{name}: begins with {first:?}"));
+    let (version, purpose) = rest.split_once(": ").unwrap_or_else(|| panic!("{name}: no purpose"));
+    assert!(version.parse::<u32>().is_ok_and(|version| version > 0), "{name}: version {version}");
+    assert!(purpose.len() > 10 && purpose.contains('.'), "{name}: {purpose:?} says no purpose");
+    for heading in ["KEYS", "ARGV", "ANSWER"] {
+        assert!(section(text, heading).is_some_and(|text| !text.is_empty()), "{name}: no {heading}");
+    }
+}
+
+#[test]
+fn every_script_states_purpose_version_keys_arguments_and_answer() {
+    let scripts = files("");
+    for (name, text) in &scripts {
+        check_contract(name, text);
+        assert!(text.lines().count() <= 65, "{name} is longer than a screen");
+    }
+    for (name, text) in files("read") {
+        check_contract(&format!("read/{name}"), &text);
+    }
+    let names: BTreeSet<_> = scripts.iter().map(|(name, _)| name.as_str()).collect();
+    let known: BTreeSet<_> = script::ALL.iter().map(|script| script.name).collect();
+    assert_eq!(names, known, "each file is a script of the table in script.rs");
+}
+
+#[test]
+fn every_part_says_what_it_is_and_is_used() {
+    for (name, text) in files("lib") {
+        assert!(text.starts_with(&format!("-- lib/{name}: ")), "{name}");
+        assert!(text.ends_with("\n"), "{name}: what follows would stand on its last line");
+        let users = script::ALL.iter().filter(|script| script.text.contains(&text)).count();
+        assert!(users > 0, "nobody uses lib/{name}");
+    }
+}
+
+#[test]
+fn a_deadline_from_outside_and_an_unread_field_make_no_global() {
+    for script in script::ALL {
+        for line in script.text.lines().filter(|line| !line.trim_start().starts_with("--")) {
+            assert!(!line.starts_with("function "), "{}: {line:?} is global", script.name);
+        }
+    }
+}
+
+/// The keys that a header declares: position and name, and whether it stands for all that follow.
+fn declared(text: &str) -> Vec<(usize, String, bool)> {
+    let keys = section(text, "KEYS").unwrap();
+    let words: Vec<_> = keys.split_whitespace().collect();
+    let number = |word: &str| word.trim_end_matches("..").parse::<usize>().ok();
+    words
+        .windows(2)
+        .filter_map(|two| Some((number(two[0])?, two[1].to_owned(), two[0].ends_with(".."))))
+        .collect()
+}
+
+fn check_keys(call: &impl Call) {
+    let script = call.script();
+    let text = files("").into_iter().find(|(name, _)| name == script.name).unwrap().1;
+    let declared = declared(&text);
+    let keys: Vec<_> = call.keys().iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect();
+    let words: Vec<_> = keys.iter().map(|key| key.split_once("}:").unwrap().1).collect();
+    for (n, (position, name, rest)) in declared.iter().enumerate() {
+        assert_eq!(*position, n + 1, "{}: {declared:?}", script.name);
+        if *rest {
+            let stem = name.split_once('<').unwrap().0;
+            assert!(words[n..].iter().all(|word| word.starts_with(stem)), "{}: {words:?}", script.name);
+        } else {
+            assert_eq!(words[n], name, "{}", script.name);
+        }
+    }
+    let open = declared.last().is_some_and(|(_, _, rest)| *rest);
+    assert!(open || declared.len() == keys.len(), "{}: {keys:?}", script.name);
+    let slots: BTreeSet<_> = keys.iter().map(|key| key.split_once("}:").unwrap().0).collect();
+    assert_eq!(slots.len(), 1, "all keys in one slot: {keys:?}");
+}
+
+#[test]
+fn the_calls_send_the_keys_that_the_headers_declare() {
+    let partition = Keyspace::default().partition(&QueueName::new("orders").unwrap(), 3);
+    let group = GroupName::new("billing").unwrap();
+    let by = Standing { partition: partition.clone(), group: group.clone(), consumer: Bytes::from("c") };
+    let id = TimerId::try_from("a").unwrap();
+    let item = ScheduleItem {
+        id: id.clone(),
+        when: When::In(1),
+        mode: Mode::Upsert,
+        payload: Bytes::new(),
+        call: Bytes::new(),
+        extras: Bytes::new(),
+        keyed: true,
+    };
+    let items = vec![item.clone(), ScheduleItem { keyed: false, ..item.clone() }, item];
+    let schedule = Schedule { partition: partition.clone(), partitions: 4, items };
+    assert_eq!(schedule.keys().len(), 4 + 2);
+    let cancel = CancelItem { id: id.clone(), generation: None };
+    let p = || partition.clone();
+    check_keys(&schedule);
+    check_keys(&Ask(schedule));
+    check_keys(&Cancel { partition: p(), items: vec![cancel.clone(), cancel] });
+    check_keys(&Sweep { partition: p(), limit: 1, grace_ms: 0, sweeper: Bytes::new() });
+    check_keys(&SweepRetries { partition: p(), limit: 1 });
+    check_keys(&Fire { partition: p(), ids: vec![id] });
+    check_keys(&Join { partition: p(), group: group.clone(), from: From::Oldest });
+    check_keys(&Complete { by: by.clone(), items: vec![] });
+    check_keys(&Retry { by: by.clone(), items: vec![] });
+    check_keys(&Release { by: by.clone(), entries: vec![] });
+    check_keys(&Bury { by: by.clone(), items: vec![] });
+    check_keys(&Renew { by: by.clone(), entries: vec![] });
+    check_keys(&Claim { by, holder: Holder::Others { lease_ms: 1 }, after: EntryId::ZERO, limit: 1 });
+    check_keys(&Retire { partition: p(), group: group.clone(), consumer: Bytes::new(), min_idle_ms: 0 });
+    check_keys(&Trim { partition: p(), dead_max: 0, dead_max_age_ms: 0 });
+    check_keys(&Replay { partition: p(), letters: vec![] });
+    check_keys(&Discard { partition: p(), items: vec![] });
+    check_keys(&Drop { partition: p(), group, cursor: None });
+}

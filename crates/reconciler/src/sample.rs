@@ -1,0 +1,102 @@
+//! Reads depths and ages for the metrics. Every reconciler reports the same numbers.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use overdue_protocol::{Partition, QueueName};
+use overdue_store::{Result, Store};
+use overdue_telemetry::{Metric, Progress};
+use tokio_util::sync::CancellationToken;
+
+use crate::Shared;
+
+const EVERY: Duration = Duration::from_secs(2);
+
+/// The numbers of one queue, summed over its partitions.
+#[derive(Default)]
+struct Sample {
+    armed: u64,
+    overdue: u64,
+    oldest_ms: u64,
+    retries: u64,
+    entries: u64,
+    dead: u64,
+    /// Pending, and undelivered where Redis knows.
+    groups: BTreeMap<String, (u64, Option<u64>)>,
+}
+
+/// Runs until `stop`.
+pub(crate) async fn run(
+    shared: Shared,
+    partitions: Vec<Partition>,
+    progress: Progress,
+    stop: CancellationToken,
+) {
+    let Some(queue) = partitions.first().map(|partition| partition.queue().clone()) else { return };
+    loop {
+        match read(&shared.store, &partitions).await {
+            Ok(sample) => {
+                progress.succeed();
+                report(&queue, &sample, partitions.len());
+            }
+            Err(error) => {
+                progress.fail(error.kind().as_str());
+                if let Some(pass) = shared.throttle.pass("sample failed", Instant::now()) {
+                    tracing::warn!(%queue, %error, "depths could not be read{pass}");
+                }
+            }
+        }
+        tokio::select! {
+            () = stop.cancelled() => break,
+            () = tokio::time::sleep(EVERY) => {}
+        }
+    }
+    progress.retire();
+}
+
+async fn read(store: &Store, partitions: &[Partition]) -> Result<Sample> {
+    let now_ms = store.time_ms().await?;
+    let mut sample = Sample::default();
+    for partition in partitions {
+        let (stream, dead) = (partition.stream(), partition.dead());
+        let (armed, head, overdue, retries, entries, dead, groups) = tokio::try_join!(
+            store.depth(partition),
+            store.head(partition),
+            store.overdue_count(partition, now_ms),
+            store.retry_depth(partition),
+            store.length(&stream),
+            store.length(&dead),
+            store.groups(partition),
+        )?;
+        sample.armed += armed;
+        sample.overdue += overdue;
+        sample.oldest_ms = sample.oldest_ms.max(head.map_or(0, |due| now_ms.saturating_sub(due)));
+        sample.retries += retries;
+        sample.entries += entries;
+        sample.dead += dead;
+        for group in groups {
+            let sums = sample.groups.entry(group.name).or_insert((0, Some(0)));
+            sums.0 += group.pending;
+            sums.1 = sums.1.zip(group.lag).map(|(sum, lag)| sum + lag);
+        }
+    }
+    Ok(sample)
+}
+
+fn report(queue: &QueueName, sample: &Sample, partitions: usize) {
+    let queue = queue.as_str();
+    let set = |metric: Metric, value: u64| metric.set(value as f64, &[queue]);
+    set(Metric::Armed, sample.armed);
+    set(Metric::Overdue, sample.overdue);
+    Metric::OldestOverdue.set(sample.oldest_ms as f64 / 1000.0, &[queue]);
+    set(Metric::RetriesWaiting, sample.retries);
+    set(Metric::StreamEntries, sample.entries);
+    set(Metric::DeadLetters, sample.dead);
+    set(Metric::Partitions, partitions as u64);
+    for (group, (pending, undelivered)) in &sample.groups {
+        Metric::Pending.set(*pending as f64, &[queue, group]);
+        if let Some(undelivered) = undelivered {
+            Metric::Undelivered.set(*undelivered as f64, &[queue, group]);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Running scripts: EVALSHA once, and EVAL with the same arguments when the server does not hold the script.
+//!
+//! Sent as plain commands: the library's own script calls ignore the deadline and the number of attempts.
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, PoisonError, RwLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use fred::types::Resp3Frame;
+use fred::types::Value;
+use overdue_protocol::{Reply, Script};
+
+use crate::connection::Connection;
+use crate::fault::Fault;
+use crate::frame;
+use crate::order::{Order, Route};
+
+macro_rules! reading {
+    ($($(#[$doc:meta])* $ident:ident = $name:literal;)*) => {
+        $(
+            $(#[$doc])*
+            pub(crate) static $ident: Script =
+                Script { name: concat!("read/", $name), text: include_str!(concat!("../../../lua/read/", $name, ".lua")) };
+        )*
+    };
+}
+
+reading! {
+    /// Every field of a hash.
+    HASH = "hash";
+    /// One field of a hash.
+    FIELD = "field";
+    /// A page of a sorted set in the order of (score, member).
+    PAGE = "page";
+    /// A member's score and its field in the hash beside it.
+    RECORD = "record";
+    /// Pauses a queue.
+    PAUSE = "pause";
+}
+
+/// SHA-1 of each script met, by the address of its text.
+static DIGESTS: LazyLock<RwLock<HashMap<usize, Bytes>>> = LazyLock::new(RwLock::default);
+
+fn digest(script: &'static Script) -> Bytes {
+    let address = script.text.as_ptr() as usize;
+    if let Some(digest) = DIGESTS.read().unwrap_or_else(PoisonError::into_inner).get(&address) {
+        return digest.clone();
+    }
+    let digest = Bytes::from(fred::util::sha1_hash(script.text));
+    DIGESTS.write().unwrap_or_else(PoisonError::into_inner).insert(address, digest.clone());
+    digest
+}
+
+impl Connection {
+    /// Runs a script; all keys lie in one slot.
+    pub(crate) async fn eval(
+        &self,
+        script: &'static Script,
+        keys: Vec<Bytes>,
+        args: Vec<Bytes>,
+        deadline: Duration,
+    ) -> Result<Reply, Fault> {
+        let mut all: Vec<Value> = Vec::with_capacity(2 + keys.len() + args.len());
+        // The key stands behind the digest and the number of keys.
+        let route = if keys.is_empty() { Route::Any } else { Route::Key(2) };
+        all.push(Value::Bytes(digest(script)));
+        all.push(Value::Integer(keys.len() as i64));
+        all.extend(keys.into_iter().chain(args).map(Value::Bytes));
+        let mut order = Order { name: "EVALSHA", args: all, route, deadline };
+        let answer: Result<Resp3Frame, Fault> = match self.send(&order).await {
+            Err(fault) if fault.no_script => {
+                order.name = "EVAL";
+                order.args[0] = Value::Bytes(Bytes::from_static(script.text.as_bytes()));
+                self.send(&order).await
+            }
+            other => other,
+        };
+        answer.and_then(frame::reply)
+    }
+}

@@ -1,0 +1,267 @@
+//! Every metric of Overdue: one enum.
+//!
+//! To add one, add a line to the table below and feed it from one place. A name is never reused with
+//! another meaning: dashboards outlive releases.
+
+pub use metrics::{Counter, Gauge, Histogram};
+use metrics::{Key, Label, Level, Metadata, with_recorder};
+
+use crate::metric::Kind::{Counter as COUNTER, Gauge as GAUGE, Histogram as HISTOGRAM};
+
+/// What a number means over time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// Only grows, until the process ends.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// A distribution, with the upper bounds of its buckets, in the metric's unit.
+    Histogram(&'static [f64]),
+}
+
+/// From due to fired or handled, in seconds: 1 ms to 5 minutes.
+const LATENESS: &[f64] =
+    &[0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0];
+/// One script call, in seconds. The clients' command deadline is 3 s.
+const CALL: &[f64] = &[0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0];
+/// One run of a handler, in seconds: 1 ms to an hour.
+const HANDLER: &[f64] =
+    &[0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0];
+/// Entries in one batch; 256 is the most.
+const BATCH: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+
+struct Spec {
+    name: &'static str,
+    kind: Kind,
+    unit: &'static str,
+    labels: &'static [&'static str],
+    help: &'static str,
+}
+
+macro_rules! metrics {
+    ($($variant:ident = $name:literal $kind:expr, $unit:literal, [$($label:literal),*], $help:literal;)*) => {
+        /// The name of one metric. Values are recorded for one set of label values, given in the order of
+        /// [`Metric::labels`]. Before [`crate::Registry::install`] all recording is a no-op, and handles
+        /// taken then stay no-ops.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Metric { $(#[doc = $help] $variant,)* }
+
+        impl Metric {
+            /// Every metric, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            const fn spec(self) -> Spec {
+                match self {
+                    $(Self::$variant => Spec {
+                        name: $name, kind: $kind, unit: $unit, labels: &[$($label),*], help: $help,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+metrics! {
+    // Fed by whoever calls the sweep or fire script: the reconciler (index), the relay (notification).
+    Lateness = "overdue_lateness_seconds" HISTOGRAM(LATENESS), "s", ["queue", "source"],
+        "From due to fired.";
+    Fired = "overdue_fired_total" COUNTER, "", ["queue", "source"],
+        "Timers fired by this process.";
+    FiredFlawed = "overdue_fired_flawed_total" COUNTER, "", ["queue"],
+        "Timers fired without a usable record; their payload may be missing.";
+
+    // Fed by the reconciler's sweep loop.
+    Sweeps = "overdue_sweeps_total" COUNTER, "", ["queue", "result"],
+        "Sweeps, by result: fired, empty, failed.";
+    SweepSeconds = "overdue_sweep_seconds" HISTOGRAM(CALL), "s", ["queue"],
+        "How long one sweep call took.";
+
+    // Fed by the reconciler's trim loop.
+    Trimmed = "overdue_trimmed_total" COUNTER, "", ["queue"],
+        "Finished entries deleted from the stream.";
+
+    // Fed by the reconciler's sample loop; every relay reports the same numbers, so take the maximum.
+    Armed = "overdue_armed" GAUGE, "", ["queue"],
+        "Timers armed and not fired.";
+    Overdue = "overdue_overdue" GAUGE, "", ["queue"],
+        "Timers that are due and not fired.";
+    OldestOverdue = "overdue_oldest_overdue_seconds" GAUGE, "s", ["queue"],
+        "Age of the oldest timer that is due and not fired; 0 = none.";
+    RetriesWaiting = "overdue_retries_waiting" GAUGE, "", ["queue"],
+        "Timeouts that wait for their next attempt.";
+    StreamEntries = "overdue_stream_entries" GAUGE, "", ["queue"],
+        "Entries in the stream: waiting, in hand, or not trimmed yet.";
+    DeadLetters = "overdue_dead_letters" GAUGE, "", ["queue"],
+        "Dead letters that wait for a person.";
+    Pending = "overdue_pending" GAUGE, "", ["queue", "group"],
+        "Timeouts delivered to the group and not acknowledged.";
+    Undelivered = "overdue_undelivered" GAUGE, "", ["queue", "group"],
+        "Timeouts that the group has not read yet.";
+    Partitions = "overdue_partitions" GAUGE, "", ["queue"],
+        "Partitions of the queue.";
+    QueuePaused = "overdue_queue_paused" GAUGE, "", ["queue"],
+        "1 = the queue is paused: fired, but not handed out.";
+
+    // Fed by the relay's listener.
+    Notifications = "overdue_notifications_total" COUNTER, "", ["result"],
+        "Notifications heard, by result: fired, gone, early, ignored, failed.";
+    NotificationsDropped = "overdue_notifications_dropped_total" COUNTER, "", [],
+        "Notifications lost or dropped on our side; sweeps make up for them.";
+    Gaps = "overdue_gaps_total" COUNTER, "", ["reason"],
+        "Stretches of time in which notifications may have been missed, by reason: reconnect, lag, overflow.";
+    KeyspaceEventsOk = "overdue_keyspace_events_flags_ok" GAUGE, "", [],
+        "1 = notify-keyspace-events has the flags we need; 0 = some are missing; -1 = the server does not tell.";
+
+    // Fed by the owner of each connection: listener, reconciler, consumer.
+    SubscriptionUp = "overdue_subscription_up" GAUGE, "", ["role"],
+        "1 = the subscription is verified; 0 = sweeps carry on alone.";
+    Reconnects = "overdue_reconnects_total" COUNTER, "", ["role"],
+        "Connections made anew after the first.";
+
+    // Fed by the consumer.
+    DeliveryLateness = "overdue_delivery_lateness_seconds" HISTOGRAM(LATENESS), "s", ["queue", "group"],
+        "From due to the start of the handler, first attempts only.";
+    Handled = "overdue_handled_total" COUNTER, "", ["queue", "group", "result"],
+        "Attempts, by result: done, retry, reject, exhausted, malformed, lost, released.";
+    HandlerSeconds = "overdue_handler_seconds" HISTOGRAM(HANDLER), "s", ["queue", "group"],
+        "How long one run of the handler took.";
+    InFlight = "overdue_in_flight" GAUGE, "", ["queue", "group"],
+        "Timeouts in the hands of this process.";
+    Claims = "overdue_claims_total" COUNTER, "", ["queue", "group"],
+        "Timeouts taken over after their holder's lease ran out.";
+    LeasesRenewed = "overdue_leases_renewed_total" COUNTER, "", ["queue", "group"],
+        "Leases renewed while a handler ran.";
+    LeasesLost = "overdue_leases_lost_total" COUNTER, "", ["queue", "group"],
+        "Leases that went to another consumer while the handler ran here; it was cancelled.";
+    AckBatch = "overdue_ack_batch_size" HISTOGRAM(BATCH), "", ["queue", "group"],
+        "Acknowledgements in one call.";
+    Buried = "overdue_buried_total" COUNTER, "", ["queue", "group"],
+        "Timeouts made dead letters by this process.";
+    GroupRecreated = "overdue_group_recreated_total" COUNTER, "", ["queue", "group"],
+        "Times the group was gone (stream deleted, group destroyed, flush) and was created again.";
+
+    // Fed by `Health`, for every loop that registers there.
+    LoopLastSuccess = "overdue_loop_last_success_timestamp_seconds" GAUGE, "s", ["loop"],
+        "Unix time of the last success of the loop that has waited longest; 0 = one has not succeeded yet.";
+    LoopErrors = "overdue_loop_errors_total" COUNTER, "", ["loop", "kind"],
+        "Failed turns of our loops, by kind of error.";
+
+    // Fed by `Registry::install`.
+    BuildInfo = "overdue_build_info" GAUGE, "", ["version"],
+        "Always 1; the version is in the label.";
+}
+
+static METADATA: Metadata<'static> = Metadata::new("overdue", Level::INFO, None);
+
+impl Metric {
+    /// The name, as Prometheus shows it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.spec().name
+    }
+
+    /// Counter, gauge or histogram.
+    #[must_use]
+    pub const fn kind(self) -> Kind {
+        self.spec().kind
+    }
+
+    /// The unit: `s` or nothing.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        self.spec().unit
+    }
+
+    /// The label names, in the order in which values are given.
+    #[must_use]
+    pub const fn labels(self) -> &'static [&'static str] {
+        self.spec().labels
+    }
+
+    /// One sentence on what it says.
+    #[must_use]
+    pub const fn help(self) -> &'static str {
+        self.spec().help
+    }
+
+    /// Adds `n` to a counter. On a hot path keep a [`Metric::counter`].
+    pub fn count(self, n: u64, values: &[&str]) {
+        self.counter(values).increment(n);
+    }
+
+    /// Sets a gauge.
+    pub fn set(self, value: f64, values: &[&str]) {
+        self.gauge(values).set(value);
+    }
+
+    /// Adds one observation to a histogram. On a hot path keep a [`Metric::histogram`].
+    pub fn observe(self, value: f64, values: &[&str]) {
+        self.histogram(values).record(value);
+    }
+
+    /// A handle to one counter: 5 ns for each use, cheap to clone.
+    pub fn counter(self, values: &[&str]) -> Counter {
+        debug_assert_eq!(self.kind(), Kind::Counter, "{self:?} is no counter");
+        with_recorder(|recorder| recorder.register_counter(&self.key(values), &METADATA))
+    }
+
+    /// A handle to one gauge.
+    pub fn gauge(self, values: &[&str]) -> Gauge {
+        debug_assert_eq!(self.kind(), Kind::Gauge, "{self:?} is no gauge");
+        with_recorder(|recorder| recorder.register_gauge(&self.key(values), &METADATA))
+    }
+
+    /// A handle to one histogram.
+    pub fn histogram(self, values: &[&str]) -> Histogram {
+        debug_assert!(matches!(self.kind(), Kind::Histogram(_)), "{self:?} is no histogram");
+        with_recorder(|recorder| recorder.register_histogram(&self.key(values), &METADATA))
+    }
+
+    fn key(self, values: &[&str]) -> Key {
+        debug_assert_eq!(values.len(), self.labels().len(), "{self:?} has the labels {:?}", self.labels());
+        let labels: Vec<Label> = self
+            .labels()
+            .iter()
+            .zip(values)
+            .map(|(&name, &value)| Label::new(name, value.to_owned()))
+            .collect();
+        Key::from_parts(self.name(), labels)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_keep_to_the_rules_of_prometheus() {
+        let names: BTreeSet<_> = Metric::ALL.iter().map(|m| m.name()).collect();
+        assert_eq!(names.len(), Metric::ALL.len(), "two metrics share a name");
+        for metric in Metric::ALL {
+            let name = metric.name();
+            assert!(name.starts_with("overdue_"), "{name}");
+            assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");
+            assert_eq!(metric.kind() == Kind::Counter, name.ends_with("_total"), "{name}");
+            assert_eq!(metric.unit() == "s", name.ends_with("_seconds"), "{name}");
+            assert!(metric.help().ends_with('.') && metric.help().len() < 120, "{name}: {}", metric.help());
+        }
+    }
+
+    #[test]
+    fn buckets_rise() {
+        for metric in Metric::ALL {
+            if let Kind::Histogram(buckets) = metric.kind() {
+                assert!(buckets.is_sorted_by(|a, b| a < b), "{}", metric.name());
+            }
+        }
+    }
+
+    #[test]
+    fn recording_without_a_registry_is_a_no_op() {
+        Metric::Fired.count(1, &["nobody", "index"]);
+        Metric::Armed.set(1.0, &["nobody"]);
+        Metric::SweepSeconds.observe(0.1, &["nobody"]);
+    }
+}

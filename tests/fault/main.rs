@@ -1,0 +1,16 @@
+//! One file for each hazard: something breaks, and no timeout is lost or fired twice.
+
+#![allow(clippy::unwrap_used, reason = "what goes wrong in a test fails it")]
+
+mod backlog;
+mod consumers;
+mod damage;
+mod exec;
+mod notifications;
+mod payloads;
+mod refusals;
+mod relays;
+mod server_faults;
+mod setups;
+mod stage;
+mod store_traps;

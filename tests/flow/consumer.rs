@@ -1,0 +1,9 @@
+//! The consumer library against a real server: each test is named for its hazard.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails")]
+
+mod faults;
+mod leases;
+mod leaving;
+mod outcomes;
+mod stage;

@@ -1,0 +1,9 @@
+//! Whole flows without a fault: arm, fire, handle, and the programs from outside.
+
+mod demo;
+
+mod consumer;
+
+mod commands;
+
+mod client;
