@@ -305,7 +305,7 @@ async fn retries_go_on_at_maxmemory() {
     let script = "[ $OVERDUE_ATTEMPT = 3 ]";
     let launch = crate::stage::running(&redis.url(), script, &[]).env("OVERDUE_CONSUME_RETRY_WAIT", "100ms");
     producer.arm(ids("t", 20), Duration::from_millis(500), false).await;
-    redis.call(&["CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", "1"]);
+    redis.call(&["CONFIG", "SET", "maxmemory", "1"]);
     let consumer = up(launch);
     settled(&redis, 1).await;
     stop(&consumer);

@@ -67,6 +67,11 @@ async fn a_relay_leaves_the_list_of_members_and_a_second_signal_ends_it_at_once(
     assert_eq!(members(), 0);
 
     let relay = up(Launch::relay(&redis.url()));
+    let pid = nix::unistd::Pid::from_raw(relay.pid().try_into().unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    assert_eq!(relay.wait_exit(Duration::from_secs(10)).code(), Some(0), "Ctrl-C drains as SIGTERM does");
+
+    let relay = up(Launch::relay(&redis.url()));
     redis.sigstop();
     relay.sigterm();
     eventually("it has heard the signal", async || relay.stderr().contains("stopping")).await;
