@@ -8,6 +8,7 @@ mod damage;
 mod exec;
 mod notifications;
 mod payloads;
+mod races;
 mod refusals;
 mod relays;
 mod server_faults;

@@ -31,11 +31,12 @@ fn fake(answer: &'static str) -> SocketAddr {
             let Ok(mut stream) = stream else { return };
             thread::spawn(move || {
                 let mut bytes = [0; 4096];
-                while stream.read(&mut bytes).is_ok_and(|n| n > 0) {
-                    if stream
-                        .write_all(answer_to(&String::from_utf8_lossy(&bytes), answer).as_bytes())
-                        .is_err()
-                    {
+                while let Ok(n @ 1..) = stream.read(&mut bytes) {
+                    // Several commands may come at once; each begins with its number of words.
+                    let text = String::from_utf8_lossy(&bytes[..n]);
+                    let commands = text.split("*").filter(|command| !command.is_empty());
+                    let answers: String = commands.map(|command| answer_to(command, answer)).collect();
+                    if stream.write_all(answers.as_bytes()).is_err() {
                         return;
                     }
                 }

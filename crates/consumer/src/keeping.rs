@@ -72,7 +72,8 @@ impl Keeping {
                 if error.kind() == ErrorKind::NewerFormat {
                     return error;
                 }
-                floor.crew.options.health.redis_answered(false);
+                let silent = matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::OutcomeUnknown);
+                floor.crew.options.health.redis_answered(!silent);
                 self.progress.fail(error.kind().as_str());
                 floor.crew.warn("keeping", format_args!("{error}; it is tried again"));
             }
@@ -101,7 +102,10 @@ impl Keeping {
             self.beat_at = Instant::now() + jittered(Duration::from_millis(HEARTBEAT_MS));
             crew.clock.set(&crew.store).await?;
             self.member.seen = crew.clock.now_ms();
-            crew.store.beat(&crew.name, &self.member).await?;
+            // Being on the list is no work of ours: a full Redis refuses it while acknowledging goes on.
+            if let Err(error) = crew.store.beat(&crew.name, &self.member).await {
+                crew.warn("beat", error);
+            }
         }
         if self.retire_at <= Instant::now() {
             self.retire_at = Instant::now() + jittered(RETIRE);

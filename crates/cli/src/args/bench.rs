@@ -41,6 +41,9 @@ pub(crate) enum Bench {
 
 /// Throughput.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Counts from the due time of all to the last acknowledgement. The processor time
+is for each timeout, of Redis and of relay and consumer; arming is left out.")]
 pub(crate) struct Burst {
     /// Timers to arm.
     #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(1_000..=10_000_000))]
@@ -52,6 +55,10 @@ pub(crate) struct Burst {
 
 /// Lateness.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Lateness is from the due time that was asked for to the start of the handler.
+The processor time is for each timeout, of Redis and of relay and consumer, from
+arming to acknowledged.")]
 pub(crate) struct Steady {
     /// Timeouts a second.
     #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=50_000))]

@@ -1,6 +1,8 @@
 //! `overdue demo`: shows it at work on a private Redis, with processes killed half-way.
 
 mod audience;
+mod books;
+mod opening;
 mod plain;
 mod play;
 mod progress;

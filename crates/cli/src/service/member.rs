@@ -9,8 +9,8 @@ use overdue_telemetry::{Health, Progress, Throttle};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-/// Being on the list is no work of ours: it may fail for long before the process counts as not ready.
-const BOUND: Duration = Duration::from_secs(60);
+/// Being on the list is no work of ours: a full Redis refuses it while firing goes on. It is shown, and fails nothing.
+const BOUND: Duration = Duration::from_secs(24 * 3600);
 /// Entries of processes that are gone are looked for at every so many beats.
 const PRUNE_EVERY: u64 = 12;
 /// How long leaving the list may hold up the end.

@@ -101,8 +101,8 @@ impl Running {
         let (stdout, stderr) = (Tail::default(), Tail::default());
         let pipes = tokio::spawn(attend(
             write(child.stdin.take(), payload),
-            stdout.clone().read(child.stdout.take().expect("stdout is a pipe")),
-            stderr.clone().read(child.stderr.take().expect("stderr is a pipe")),
+            stdout.clone().read(child.stdout.take().expect("stdout is a pipe"), tokio::io::stdout()),
+            stderr.clone().read(child.stderr.take().expect("stderr is a pipe"), tokio::io::stderr()),
         ));
         let process = Process { child, group, pipes, kill_at: None };
         Ok(Self { process: Some(process), groups: groups.clone(), stdout, stderr })

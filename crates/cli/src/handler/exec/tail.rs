@@ -1,24 +1,30 @@
-//! The end of a command's output: all is read, so that the command never waits, and little is kept.
+//! A command's output: it is passed on line by line, so that many commands can write at once, and its end is kept.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+};
 
 /// The most that is kept, bytes.
 const KEPT: usize = 2048;
-/// Read at a time, bytes.
-const CHUNK: usize = 8192;
+/// Passed on at a time, bytes: longer lines are cut.
+const LINE: u64 = 8192;
 
 /// The last 2 KiB of what was read so far. Clones are the same tail.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tail(Arc<Mutex<Vec<u8>>>);
 
 impl Tail {
-    /// Reads until the end, or until it fails.
-    pub(super) async fn read(self, mut from: impl AsyncRead + Unpin) {
-        let mut chunk = vec![0; CHUNK];
-        while let Ok(n @ 1..) = from.read(&mut chunk).await {
-            self.push(&chunk[..n]);
+    /// Reads until the end, or until it fails. Nobody may be there to be told: that does not hold up the command.
+    pub(super) async fn read(self, from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
+        let mut from = BufReader::new(from);
+        let mut line = Vec::new();
+        while let Ok(1..) = (&mut from).take(LINE).read_until(b'\n', &mut line).await {
+            self.push(&line);
+            let _ = to.write_all(&line).await;
+            let _ = to.flush().await;
+            line.clear();
         }
     }
 
