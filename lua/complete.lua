@@ -3,7 +3,7 @@
 -- ARGV    1 group, then two for each: entry id, 'all' | 'ours' (addressed to this group) | 'other' (to another)
 -- ANSWER  {done, {side error, positions (from 1) that were not pending any more}}
 -- Not fenced: who finishes first acknowledges. What is addressed to another group is passed over: not counted, not deleted.
-local group, only, done, lost, deletes = ARGV[1], alone(KEYS[1]), 0, {}, {}
+local group, groups, done, lost, deletes = ARGV[1], stream_groups(KEYS[1]), 0, {}, {}
 redis.call('HLEN', KEYS[2])
 for i = 2, #ARGV, 2 do
   local id, whose = ARGV[i], ARGV[i + 1]
@@ -11,8 +11,13 @@ for i = 2, #ARGV, 2 do
     lost[#lost + 1] = i / 2
   elseif whose ~= 'other' then
     done = done + 1
-    if only or whose == 'ours' then deletes[#deletes + 1] = id end
+    if #groups == 1 or whose == 'ours' then deletes[#deletes + 1] = id end
   end
+end
+if #groups == 1 and #deletes > 8 then
+  -- Whole nodes of the stream, up to the first entry that is not finished, go at a fraction of the cost of XDEL.
+  local first = redis.call('XPENDING', KEYS[1], group)[2] or groups[1].read
+  redis.call('XTRIM', KEYS[1], 'MINID', '~', first, 'LIMIT', 1000)
 end
 many(deletes, 'XDEL', KEYS[1])
 count(KEYS[2], 'done:' .. group, done)

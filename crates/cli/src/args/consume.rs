@@ -26,9 +26,10 @@ and answers with its exit code
   65      reject: a dead letter at once
   75      try again; a last line `retry-after: 90s` on stdout says when
   other   try again, also after a signal
-Its output is passed on; the last 2 KiB of its stderr are kept as the reason. Its
-process group gets SIGTERM, and SIGKILL 10 s later, when its lease is lost, its limit is over, or
-the consumer stops and the grace is over; its exit code does not count then.
+Its output is passed on; the last 2 KiB of its stderr are kept as the reason.
+Its process group gets SIGTERM, and SIGKILL 10 s later, when its lease is lost,
+its limit is over, or the consumer stops and the grace is over; its exit code
+does not count then.
 A command that can't be started at all ends the consumer: exit code 2.";
 
 /// What to handle, and how. Its other flags are settings: read them from [`crate::settings::Consume`].
