@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use overdue::{Client, Queue, Raw, When};
 use overdue_protocol::{Entry, Keyspace, Partition, QueueName};
 use overdue_tests::{Launch, Ledger, Program, Redis, Wire, eventually};
@@ -110,14 +109,14 @@ pub(crate) async fn settled(redis: &Redis, partitions: u32) {
     .await;
 }
 
-/// Armed, in the stream, waiting retries.
+/// Armed, in the stream, waiting retries: at one moment, for a retry moves from one to the other.
 fn left(redis: &Redis, partition: &Partition) -> [u64; 3] {
-    let count = |command: &str, key: Bytes| redis.count(&[command.as_bytes(), &key]);
-    [
-        count("ZCARD", partition.index()),
-        count("XLEN", partition.stream()),
-        count("ZCARD", partition.retry_index()),
-    ]
+    const LOOK: &str =
+        "return {redis.call('ZCARD', KEYS[1]), redis.call('XLEN', KEYS[2]), redis.call('ZCARD', KEYS[3])}";
+    let keys = [partition.index(), partition.stream(), partition.retry_index()];
+    let args = [b"EVAL".as_slice(), LOOK.as_bytes(), b"3", &keys[0], &keys[1], &keys[2]];
+    let counts = redis.command(&args).unwrap();
+    std::array::from_fn(|i| counts.items()[i].int().and_then(|n| u64::try_from(n).ok()).unwrap())
 }
 
 /// How many timeouts the group has in hand.

@@ -49,7 +49,13 @@ mod tests {
         let addr = listener.local_addr().unwrap();
         let server = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            let _ = stream.read(&mut [0; 1024]).unwrap();
+            // The whole request: what is left unread resets the connection.
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                request.extend(byte);
+            }
             stream.write_all(b"HTTP/1.0 503 Service Unavailable\r\nA: b\r\n\r\nno sweep\n").unwrap();
         });
         let response = get(addr, "/readyz").unwrap();

@@ -61,8 +61,8 @@ fn every_script_states_purpose_version_keys_arguments_and_answer() {
         check_contract(name, text);
         assert!(text.lines().count() <= 65, "{name} is longer than a screen");
     }
-    for (name, text) in files("read") {
-        check_contract(&format!("read/{name}"), &text);
+    for (name, text) in files("store") {
+        check_contract(&format!("store/{name}"), &text);
     }
     let names: BTreeSet<_> = scripts.iter().map(|(name, _)| name.as_str()).collect();
     let known: BTreeSet<_> = script::ALL.iter().map(|script| script.name).collect();

@@ -77,7 +77,12 @@ impl Connection {
             driver: driver.clone(),
             closed: closed.clone(),
         };
-        let keeper = tokio::spawn(keeper.run(first, reconnects, task)).abort_handle();
+        // Before any other command: at each answer the library takes the connection for free, and could not interrupt
+        // a read that was sent behind this one.
+        for server in first {
+            keeper.set_name(server).await;
+        }
+        let keeper = tokio::spawn(keeper.run(reconnects, task)).abort_handle();
         let patience = 2;
         Ok(Self {
             client,

@@ -75,15 +75,7 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub(crate) async fn run(
-        self,
-        first: Vec<Server>,
-        mut reconnects: Receiver<Server>,
-        mut task: ConnectHandle,
-    ) {
-        for server in first {
-            self.set_name(server).await;
-        }
+    pub(crate) async fn run(self, mut reconnects: Receiver<Server>, mut task: ConnectHandle) {
         loop {
             tokio::select! {
                 made = reconnects.recv() => match made {
@@ -107,7 +99,8 @@ impl Keeper {
         }
     }
 
-    async fn set_name(&self, server: Server) {
+    /// Names the connection to a server.
+    pub(crate) async fn set_name(&self, server: Server) {
         let Some(name) = self.name.clone() else { return };
         let options = Options {
             timeout: Some(HOUSEKEEPING),

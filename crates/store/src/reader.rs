@@ -93,7 +93,19 @@ impl Reader {
     ///
     /// A read that begins later is not touched: set a flag, and call this until the reading task has ended.
     pub async fn unblock(&self) {
-        let unblock = self.connection.client.unblock_self(Some(ClientUnblockFlag::Timeout));
+        let client = &self.connection.client;
+        let unblock = async {
+            if self.connection.is_cluster() {
+                // Only the library knows which node is meant.
+                let _ = client.unblock_self(Some(ClientUnblockFlag::Timeout)).await;
+                return;
+            }
+            // Not by `unblock_self`: one that comes a moment before the server began to block makes the library
+            // believe for the whole block that nothing is blocked.
+            for id in client.connection_ids().into_values() {
+                let _ = client.client_unblock::<i64, _>(id, Some(ClientUnblockFlag::Timeout)).await;
+            }
+        };
         // Refused when nothing is blocked at this moment: nothing to do then.
         let _ = timeout(Duration::from_secs(1), unblock).await;
     }

@@ -16,17 +16,17 @@ use crate::fault::Fault;
 use crate::frame;
 use crate::order::{Order, Route};
 
-macro_rules! reading {
+macro_rules! own {
     ($($(#[$doc:meta])* $ident:ident = $name:literal;)*) => {
         $(
             $(#[$doc])*
             pub(crate) static $ident: Script =
-                Script { name: concat!("read/", $name), text: include_str!(concat!("../../../lua/read/", $name, ".lua")) };
+                Script { name: concat!("store/", $name), text: include_str!(concat!("../../../lua/store/", $name, ".lua")) };
         )*
     };
 }
 
-reading! {
+own! {
     /// Every field of a hash.
     HASH = "hash";
     /// One field of a hash.

@@ -1,4 +1,4 @@
--- read/pause v1: sets or clears `paused` in a queue's entry, and leaves every other field as it is.
+-- store/pause v1: sets or clears `paused` in a queue's entry, and leaves every other field as it is.
 -- KEYS    1 queues
 -- ARGV    1 queue  2 '1' paused, '0' not
 -- ANSWER  {1, {}} set  {0, {}} no such queue

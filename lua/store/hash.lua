@@ -1,4 +1,4 @@
--- read/hash v1: every field of a small hash. Changes nothing.
+-- store/hash v1: every field of a small hash. Changes nothing.
 -- KEYS    1 hash
 -- ARGV    none
 -- ANSWER  {number of fields, {name, value, ...}}

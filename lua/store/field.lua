@@ -1,4 +1,4 @@
--- read/field v1: one field of a hash. Changes nothing.
+-- store/field v1: one field of a hash. Changes nothing.
 -- KEYS    1 hash
 -- ARGV    1 field
 -- ANSWER  {1, {value}}  or  {0, {}}

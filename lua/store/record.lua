@@ -1,4 +1,4 @@
--- read/record v1: a member's score, and its field in the hash beside it. Changes nothing.
+-- store/record v1: a member's score, and its field in the hash beside it. Changes nothing.
 -- KEYS    1 sorted set  2 hash
 -- ARGV    1 member
 -- ANSWER  {1, {score, value or nil}}  or  {0, {}} when the sorted set does not hold it

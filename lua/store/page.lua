@@ -1,4 +1,4 @@
--- read/page v1: a page of a sorted set in the order of (score, member), bytes compared as Redis does. Changes nothing.
+-- store/page v1: a page of a sorted set in the order of (score, member), bytes compared as Redis does. Changes nothing.
 -- KEYS    1 sorted set
 -- ARGV    1 score of the cursor, ms, or ''  2 member of the cursor  3 scores below this, ms, or ''  4 limit
 -- ANSWER  {number, {member, score, ...}}: what lies behind the cursor, whether or not its member is still there
