@@ -58,7 +58,9 @@ struct Shared {
     down: watch::Sender<Mode>,
     cuts: watch::Sender<u64>,
     refusing: AtomicBool,
-    only: Mutex<Option<Vec<u8>>>,
+    /// The number of the call of [`Proxy::only`], and its text.
+    only: Mutex<Option<(u64, Vec<u8>)>>,
+    only_calls: AtomicU64,
     accepted: AtomicU64,
     open: AtomicU64,
     bytes_up: AtomicU64,
@@ -80,6 +82,7 @@ impl Proxy {
             cuts: watch::Sender::new(0),
             refusing: AtomicBool::new(false),
             only: Mutex::new(None),
+            only_calls: AtomicU64::new(0),
             accepted: AtomicU64::new(0),
             open: AtomicU64::new(0),
             bytes_up: AtomicU64::new(0),
@@ -135,9 +138,10 @@ impl Proxy {
     /// Both directions pass again, new connections are let in, and no connection is singled out.
     pub fn heal(&self) {
         self.refuse(false);
-        *self.shared.only.lock().expect("no holder panics") = None;
+        // First the modes: else the last one would hold for all connections for a moment.
         self.up(Mode::Pass);
         self.down(Mode::Pass);
+        *self.shared.only.lock().expect("no holder panics") = None;
     }
 
     /// Closes every open connection now.
@@ -153,7 +157,8 @@ impl Proxy {
     /// From now on the modes hold only for connections on which the client sends `text`
     /// (`PSUBSCRIBE`, `XREADGROUP`, a script's name ...), from that moment on.
     pub fn only(&self, text: &str) {
-        *self.shared.only.lock().expect("no holder panics") = Some(text.as_bytes().to_vec());
+        let call = self.shared.only_calls.fetch_add(1, Ordering::SeqCst) + 1;
+        *self.shared.only.lock().expect("no holder panics") = Some((call, text.as_bytes().to_vec()));
     }
 
     /// Forwards new connections to another server: what a moved address looks like.

@@ -1,7 +1,7 @@
 //! What the proxy does with each connection.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -31,7 +31,7 @@ async fn carry(mut client: TcpStream, shared: &Shared) {
     let target = *shared.target.lock().expect("no holder panics");
     let Ok(mut server) = TcpStream::connect(target).await else { return };
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
-    let chosen = AtomicBool::new(false);
+    let chosen = AtomicU64::new(0);
     let (from_client, to_client) = client.split();
     let (from_server, to_server) = server.split();
     let up =
@@ -54,7 +54,8 @@ struct Flow<'a> {
     mode: watch::Receiver<Mode>,
     bytes: &'a AtomicU64,
     shared: &'a Shared,
-    chosen: &'a AtomicBool,
+    /// For which call of [`Proxy::only`] the connection was chosen; 0 for none.
+    chosen: &'a AtomicU64,
     upward: bool,
 }
 
@@ -94,19 +95,23 @@ impl Flow<'_> {
     /// Looks whether the client sends what [`Proxy::only`] asks for.
     fn choose(&self, bytes: &[u8]) {
         let only = self.shared.only.lock().expect("no holder panics");
-        if let Some(text) = only.as_ref().filter(|_| self.upward)
+        if let Some((call, text)) = only.as_ref().filter(|_| self.upward)
             && bytes.windows(text.len()).any(|window| window == text)
         {
-            self.chosen.store(true, Ordering::SeqCst);
+            self.chosen.store(*call, Ordering::SeqCst);
         }
+    }
+
+    fn is_meant(&self) -> bool {
+        let only = self.shared.only.lock().expect("no holder panics");
+        only.as_ref().is_none_or(|(call, _)| self.chosen.load(Ordering::SeqCst) == *call)
     }
 
     /// The mode for this connection; returns when it is not [`Mode::Hold`].
     async fn next_mode(&mut self) -> Mode {
         loop {
             let mode = *self.mode.borrow_and_update();
-            let everyone = self.shared.only.lock().expect("no holder panics").is_none();
-            if !everyone && !self.chosen.load(Ordering::SeqCst) {
+            if !self.is_meant() {
                 return Mode::Pass;
             }
             if mode != Mode::Hold {
