@@ -42,7 +42,12 @@ impl Store {
     /// # Errors
     /// As [`Store::run`].
     pub async fn record(&self, partition: &Partition, id: &TimerId) -> Result<Option<(u64, Option<Record>)>> {
-        self.scored("look up a timer", partition.index(), partition.timers(), id.as_bytes().clone()).await
+        let keys = vec![partition.index(), partition.timers()];
+        let found = self.read("look up a timer", &script::RECORD, keys, vec![id.as_bytes().clone()]).await?;
+        let mut found = found.into_iter();
+        let Some(score) = found.next() else { return Ok(None) };
+        let record = found.next().and_then(Reply::into_bytes).and_then(|raw| Record::decode(&raw));
+        Ok(Some((due_of(&score), record)))
     }
 
     /// The earliest due ms, or `None` when nothing is armed.
@@ -93,19 +98,6 @@ impl Store {
         self.page("list retries", partition.retry_index(), after, before, limit).await
     }
 
-    /// A waiting retry's "not before" ms and record, as [`Store::record`].
-    ///
-    /// # Errors
-    /// As [`Store::run`].
-    pub async fn retry_record(
-        &self,
-        partition: &Partition,
-        member: &Bytes,
-    ) -> Result<Option<(u64, Option<Record>)>> {
-        self.scored("look up a retry", partition.retry_index(), partition.retry_timers(), member.clone())
-            .await
-    }
-
     pub(crate) async fn count(&self, doing: &str, name: &'static str, args: Vec<Value>) -> Result<u64> {
         let reply = self.command(doing, name, args, Route::Key(0)).await?;
         reply.as_u64().ok_or_else(|| Error::malformed(doing, Malformed("a count is not a number")))
@@ -140,20 +132,6 @@ impl Store {
             ));
         }
         Ok(page)
-    }
-
-    async fn scored(
-        &self,
-        doing: &str,
-        index: Bytes,
-        records: Bytes,
-        member: Bytes,
-    ) -> Result<Option<(u64, Option<Record>)>> {
-        let mut found =
-            self.read(doing, &script::RECORD, vec![index, records], vec![member]).await?.into_iter();
-        let Some(score) = found.next() else { return Ok(None) };
-        let record = found.next().and_then(Reply::into_bytes).and_then(|raw| Record::decode(&raw));
-        Ok(Some((due_of(&score), record)))
     }
 }
 
