@@ -22,7 +22,7 @@ for _, row in ipairs(pending) do
   if own and not in_hand[id] or not own and holder ~= consumer then
     local flat, fields = entry(stream, id)
     if flat then
-      bytes = bytes + #(fields.payload or '')
+      bytes = bytes + #(fields.payload or '') + #(fields.id or '') -- a watched key's name may be as large
       found[#found + 1] = {id, flat, holder, own and deliveries or deliveries + 1}
     else
       gone[#gone + 1] = id

@@ -13,7 +13,7 @@ redis.call('HLEN', KEYS[2])
 
 local members, bytes, flawed, gone = {}, 0, 0, 0
 for i = 1, #due, 2 do
-  bytes = bytes + redis.call('HSTRLEN', KEYS[2], due[i])
+  bytes = bytes + redis.call('HSTRLEN', KEYS[2], due[i]) + #due[i] -- a watched key's name may be as large as a payload
   if #members > 0 and bytes > tonumber(ARGV[2]) then break end
   members[#members + 1] = due[i]
 end
@@ -44,7 +44,7 @@ if #members > 0 then
     end
     if not has.due then add('due', due_text(due[2 * i])) end
     if not has.src then add('src', 'index') end
-    if not has.kind then add('kind', 'timer') end
+    if not has.kind then add('kind', #(id or '') > 512 and 'key' or 'timer') end -- no timer's id is longer
     for f = 1, #extras, 2 do add(extras[f], extras[f + 1]) end
     puts[i] = {here and KEYS[3] or KEYS[4], fields}
   end

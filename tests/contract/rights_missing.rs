@@ -1,10 +1,12 @@
 //! A user who may not do all that a script does (ACL): nothing is lost, and what is only a courtesy is a side error.
 
 use overdue_protocol::Call;
-use overdue_protocol::call::{BuryItem, Retry, RetryItem, Scheduled};
+use overdue_protocol::call::{BuryItem, Retry, RetryItem, Scheduled, Sight};
 use overdue_sandbox::Options;
 use overdue_tests::Stage;
 use overdue_tests::stage::{past, timer};
+
+use crate::watched::{EVENT, Watched, key, look};
 
 fn stage() -> Stage {
     let user = |name: &str, less: &str| format!("{name} on nopass ~* &* +@all {less}");
@@ -104,4 +106,23 @@ fn books_that_may_not_be_written_are_a_side_error_and_firing_goes_on() {
     assert_refused(&sweep.side_error(&reply).unwrap());
     assert_eq!(sweep.answer(reply).unwrap().fired, 1);
     assert_eq!((stage.entries().len(), stage.index().len()), (1, 0));
+}
+
+#[test]
+fn a_watched_key_fires_whole_or_not_at_all_and_its_books_are_a_courtesy() {
+    let mut w = Watched::on(stage());
+    let due = w.past();
+    w.track("a", 10, due);
+    let event = w.call(vec![w.item(key("a"), 20, EVENT)]);
+    let before = w.stage.snapshot();
+    assert_refused(&w.stage.wire_of("no-xadd").eval(&event).unwrap_err());
+    assert_eq!(w.stage.snapshot(), before);
+    let reply = w.stage.wire_of("no-hincrby").eval(&event).unwrap();
+    assert_refused(&event.side_error(&reply).unwrap());
+    assert_eq!(event.answer(reply).unwrap().fired, 1);
+    let soon = w.stage.wire.now_ms() + 900;
+    let look = w.call(vec![w.item(key("near"), 30, look(Sight::Due(soon)))]);
+    let reply = w.stage.wire_of("no-publish").eval(&look).unwrap();
+    assert_refused(&look.side_error(&reply).unwrap());
+    assert_eq!(w.watched().len(), 1);
 }

@@ -6,20 +6,20 @@ use overdue_tests::stage::{at, past, timer};
 use overdue_tests::{Stage, Wire};
 
 /// Publishes an end mark, and gives all messages before it.
-struct Ear {
+pub(crate) struct Ear {
     wire: Wire,
     channel: Bytes,
 }
 
 impl Ear {
-    fn open(stage: &Stage) -> Self {
+    pub(crate) fn open(stage: &Stage) -> Self {
         let mut wire = Wire::connect(&stage.redis);
         let channel = stage.partition.wake();
         wire.call(&[b"SUBSCRIBE".as_slice(), &channel]).unwrap();
         Self { wire, channel }
     }
 
-    fn heard(&mut self, stage: &mut Stage) -> Vec<Bytes> {
+    pub(crate) fn heard(&mut self, stage: &mut Stage) -> Vec<Bytes> {
         stage.wire.call(&[b"PUBLISH".as_slice(), &self.channel, b"end"]).unwrap();
         let mut heard = vec![];
         // PING is answered behind what was pushed: each call reads one message.

@@ -2,13 +2,16 @@
 
 use bytes::Bytes;
 use overdue_protocol::call::{
-    Ask, Bury, BuryItem, Cancel, CancelItem, Claim, Complete, CompleteItem, Discard, DiscardItem, Drop, Fire,
-    Holder, Join, PAGE, Release, Renew, Replay, Retire, Retry, RetryItem, ScheduleItem, SweepRetries, Trim,
+    Ask, Bury, BuryItem, Cancel, CancelItem, Claim, Complete, CompleteItem, Discard, DiscardItem, Drop,
+    DuePage, Fire, Forget, Holder, Join, PAGE, Release, Renew, Replay, Retire, Retry, RetryItem,
+    ScheduleItem, Settle, SettleItem, SettleOp, SettlePayload, Sight, SweepRetries, Trim,
 };
 use overdue_protocol::entry::EntryId;
 use overdue_protocol::{Call, Reply};
 use overdue_tests::stage::{group, id, past, timer};
 use overdue_tests::{Stage, Wire};
+
+use crate::watched::{key, value};
 
 /// A call that would change something, whatever it is.
 type Run = Box<dyn Fn(&mut Wire) -> Result<Reply, String>>;
@@ -35,7 +38,21 @@ fn seed(stage: &mut Stage) -> Vec<EntryId> {
     stage.arm(vec![past("due"), past("unread")]);
     stage.fire(&[id("unread")]);
     stage.arm(vec![ScheduleItem { keyed: true, ..timer("armed") }, past("due too")]);
+    let look = |name, due| {
+        settled(
+            name,
+            1,
+            SettleOp::Look { found: Sight::Due(due), removal: false, captured: Some(value("v")) },
+        )
+    };
+    let event = settled("fired", 2, SettleOp::Event(SettlePayload::None));
+    let items = vec![look("watched", 1_000), look("fired", 1_000), event, look("alive", 7_000_000_000_000)];
+    stage.wire.run(&Settle { partition: stage.partition.clone(), items }).unwrap();
     entries
+}
+
+fn settled(name: &str, position: u64, op: SettleOp) -> SettleItem {
+    SettleItem { key: key(name), rule: overdue_protocol::QueueName::new("sessions").unwrap(), position, op }
 }
 
 fn cases(stage: &mut Stage, entries: &[EntryId]) -> Vec<Case> {
@@ -49,6 +66,7 @@ fn cases(stage: &mut Stage, entries: &[EntryId]) -> Vec<Case> {
         timer("armed"),
         ScheduleItem { mode: overdue_protocol::call::Mode::IfAbsent, ..timer("armed") },
     ]);
+    let settle = |items| Settle { partition: p.clone(), items };
     vec![
         case(to_arm.clone()),
         case(Ask(to_arm)),
@@ -85,6 +103,16 @@ fn cases(stage: &mut Stage, entries: &[EntryId]) -> Vec<Case> {
             partition: p.clone(),
             items: vec![DiscardItem::Retry(member), DiscardItem::Entry(entry, group("billing"))],
         }),
+        case(settle(vec![settled(
+            "alive",
+            3,
+            SettleOp::Look { found: Sight::Forever, removal: false, captured: None },
+        )])),
+        case(settle(vec![settled("watched", 3, SettleOp::Event(SettlePayload::Last))])),
+        case(settle(vec![settled("watched", 3, SettleOp::Unproven(SettlePayload::None))])),
+        case(settle(vec![settled("watched", 3, SettleOp::Drop)])),
+        case(DuePage { partition: p.clone(), limit: 9, offset: 0, ahead_ms: 0 }),
+        case(Forget { partition: p.clone(), upto: 9, limit: 9 }),
         case(Drop { partition: p, group: group("billing"), cursor: None }),
     ]
 }
@@ -95,7 +123,9 @@ fn at_each_key_of_each_script() {
     let entries = seed(&mut stage);
     let all = cases(&mut stage, &entries);
     let scripts: std::collections::BTreeSet<_> = all.iter().map(|case| case.name).collect();
-    assert_eq!(scripts.len(), overdue_protocol::script::ALL.len(), "every script has its case: {scripts:?}");
+    let keyless = 1; // touch declares none
+    let known = overdue_protocol::script::ALL.len() - keyless;
+    assert_eq!(scripts.len(), known, "every script has its case: {scripts:?}");
     let mut checked = 0;
     for (n, case) in all.iter().enumerate() {
         let positions = case.keys.iter().filter(|key| !is_timer_key(key)).count();
@@ -128,7 +158,7 @@ fn every_case_changes_something_when_the_types_are_right() {
         let case = cases(&mut stage, &entries).remove(n);
         let before = stage.snapshot();
         (case.run)(&mut stage.wire).unwrap();
-        if n == 1 {
+        if n == 1 || *name == "due" {
             assert_eq!(stage.snapshot(), before, "asking writes nothing");
         } else if !["retire", "renew"].contains(name) {
             assert_ne!(stage.snapshot(), before, "{name}"); // (a lease may be renewed within the same millisecond)

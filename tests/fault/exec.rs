@@ -1,12 +1,14 @@
 //! The contract of `consume --exec`, and of `--print`, with real commands.
 
+mod keys;
+
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use overdue::Raw;
 use overdue_protocol::Keyspace;
-use overdue_tests::{Launch, Program, Redis, Wire, assert_balanced, eventually};
+use overdue_tests::{FiredKey, Launch, Program, Redis, Wire, assert_balanced, eventually};
 
 use crate::stage::{Producer, QUEUE, end, ids, in_hand, partition, running, settled, stop, up};
 
@@ -29,6 +31,13 @@ impl Scene {
 
     fn file(&self, name: &str) -> String {
         self.folder.path().join(name).display().to_string()
+    }
+
+    fn fire(&self, keys: &[FiredKey]) {
+        let mut wire = Wire::connect(&self.redis);
+        for key in keys {
+            key.fire(&mut wire, &partition(0));
+        }
     }
 
     /// The dead letters: id, reason, detail.
@@ -240,9 +249,10 @@ async fn the_command_may_be_overdue_itself() {
     let url = scene.redis.url();
     let consumer = up(running(&url, &script, &[]).env("OVERDUE_REDIS_URL", &url));
     scene.producer.arm(["a"], Duration::ZERO, false).await;
+    scene.fire(&[FiredKey::new("b", 7).with("flaw", "no_value").with("cause", "evicted")]);
     settled(&scene.redis, 1).await;
     let index = Keyspace::default().partition(&"follow-ups".parse().unwrap(), 0).index();
-    assert_eq!(scene.redis.count(&[b"ZCARD".as_slice(), &index]), 1);
+    assert_eq!(scene.redis.count(&[b"ZCARD".as_slice(), &index]), 2);
     scene.finish(&consumer);
 }
 

@@ -6,11 +6,12 @@ use bytes::Bytes;
 use overdue_protocol::call::{From, Join, Mode, Schedule, ScheduleItem, When};
 use overdue_protocol::entry::EntryId;
 use overdue_protocol::{Call, Due, GroupName, Malformed, Partition, QueueName, Reply, Script, TimerId};
-use overdue_store::{ErrorKind, Executed, Reader, Settings, Signal, Store, Subscriber};
+use overdue_store::{ErrorKind, Executed, Reader, Settings, Signal, Store};
 use overdue_tests::redis::Options;
 use overdue_tests::{Cluster, Mode as Net, Proxy, Redis, Sentinel, Tls, eventually, patience};
-use tokio::sync::mpsc;
 use tokio::time::timeout;
+
+use crate::subscriptions::{message, next, subscribe, subscribe_with};
 
 /// Counts how often it is executed.
 static COUNTING: Script =
@@ -48,22 +49,6 @@ fn hasty(url: &str) -> Settings {
 
 async fn connect(url: &str) -> Store {
     Store::connect(&Settings::new(url), "test").await.expect("a private server takes us")
-}
-
-async fn subscribe(url: &str, patterns: &[&str], capacity: usize) -> (Subscriber, mpsc::Receiver<Signal>) {
-    let patterns = patterns.iter().map(|&pattern| pattern.to_owned()).collect();
-    let (subscriber, mut signals) =
-        Subscriber::open(&Settings::new(url), "test", patterns, capacity).await.expect("subscribed");
-    assert_eq!(next(&mut signals).await, Signal::Up);
-    (subscriber, signals)
-}
-
-async fn next(signals: &mut mpsc::Receiver<Signal>) -> Signal {
-    timeout(patience(), signals.recv()).await.expect("a signal in time").expect("the subscription lives")
-}
-
-fn message(channel: &'static str, payload: &'static str) -> Signal {
-    Signal::Message { channel: channel.into(), payload: payload.into() }
 }
 
 fn partition(store: &Store, queue: &str) -> Partition {
@@ -408,110 +393,6 @@ async fn a_group_that_is_gone_is_named_before_and_during_a_read() {
     assert_eq!(store.length(&stream).await.unwrap_err().kind(), ErrorKind::WrongType);
 }
 
-// ---- subscriptions ------------------------------------------------------------------------------------------
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn refused_psubscribe_is_not_up() {
-    let users = vec!["weak on >weak ~* +@all resetchannels".to_owned()];
-    let redis = Redis::with(Options { users, ..Options::default() });
-    let mut settings = Settings::new(redis.url());
-    settings.username = Some("weak".into());
-    settings.password = Some(overdue_store::Secret::new("weak"));
-    let open = || Subscriber::open(&settings, "test", vec!["a*".into()], 8);
-    let error = open().await.map(|_| ()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
-    // Rights that are taken away later, and given back.
-    redis.call(&["ACL", "SETUSER", "weak", "allchannels"]);
-    let (_subscriber, mut signals) = open().await.unwrap();
-    assert_eq!(next(&mut signals).await, Signal::Up);
-    redis.call(&["ACL", "SETUSER", "weak", "resetchannels"]);
-    redis.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).ok();
-    assert_eq!(next(&mut signals).await, Signal::Down);
-    // The log adds like to like: count, number, ...
-    let refused = || redis.call(&["ACL", "LOG"]).items()[0].items()[1].int();
-    eventually("it was refused", async || refused() > Some(1)).await;
-    assert!(signals.try_recv().is_err(), "a refused subscription is not up");
-    redis.call(&["ACL", "SETUSER", "weak", "allchannels"]);
-    assert_eq!(next(&mut signals).await, Signal::Up);
-    redis.call(&["PUBLISH", "abc", "hello"]);
-    assert_eq!(next(&mut signals).await, message("abc", "hello"));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_subscription_comes_back_verified() {
-    let redis = Redis::start();
-    redis.call(&["CONFIG", "SET", "notify-keyspace-events", "Ex"]);
-    let (subscriber, mut signals) = subscribe(&redis.url(), &["__keyevent@0__:expired", "a*"], 64).await;
-    for _ in 0..5 {
-        redis.call(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-        assert_eq!(next(&mut signals).await, Signal::Down);
-        assert_eq!(next(&mut signals).await, Signal::Up);
-        redis.call(&["PUBLISH", "abc", "hello"]);
-        assert_eq!(next(&mut signals).await, message("abc", "hello"));
-        redis.call(&[b"SET".as_slice(), b"k\xff\r\n", b"v", b"PX", b"1"]);
-        assert_eq!(
-            next(&mut signals).await,
-            Signal::Expired { db: 0, key: Bytes::from_static(b"k\xff\r\n") }
-        );
-    }
-    let named = redis.call(&["CLIENT", "LIST", "TYPE", "pubsub"]).text();
-    assert!(named.contains("name=overdue-test:"), "{named}");
-    subscriber.close().await;
-    while let Some(signal) = signals.recv().await {
-        assert_eq!(signal, Signal::Down);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn hung_server_is_noticed_by_an_idle_subscription() {
-    let redis = Redis::start();
-    let (_subscriber, mut signals) = subscribe(&redis.url(), &["a*"], 8).await;
-    let begin = Instant::now();
-    redis.sigstop();
-    assert_eq!(next(&mut signals).await, Signal::Down);
-    assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
-    redis.sigcont();
-    assert_eq!(next(&mut signals).await, Signal::Up);
-    redis.call(&["PUBLISH", "abc", "hello"]);
-    assert_eq!(next(&mut signals).await, message("abc", "hello"));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_silent_network_is_noticed_by_an_idle_subscription() {
-    let redis = Redis::start();
-    let proxy = Proxy::start(redis.addr());
-    let (_subscriber, mut signals) = subscribe(&proxy.url(), &["a*"], 8).await;
-    proxy.down(Net::Drop);
-    assert_eq!(next(&mut signals).await, Signal::Down);
-    proxy.cut();
-    proxy.heal();
-    assert_eq!(next(&mut signals).await, Signal::Up);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn lag_is_counted_not_silent_and_up_and_down_are_never_dropped() {
-    const SENT: u64 = 5_000;
-    let redis = Redis::start();
-    let (_subscriber, mut signals) = subscribe(&redis.url(), &["a*"], 10).await;
-    let burst = "for i = 1, tonumber(ARGV[1]) do redis.call('PUBLISH', 'abc', i) end return 1";
-    redis.call(&["EVAL", burst, "0", &SENT.to_string()]);
-    redis.call(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-    eventually("it is back", async || {
-        redis.call(&["CLIENT", "LIST", "TYPE", "pubsub"]).text().contains("psub=1")
-    })
-    .await;
-    let (mut heard, mut lost, mut words) = (0, 0, vec![]);
-    while words != [Signal::Down, Signal::Up] || heard + lost < SENT {
-        match next(&mut signals).await {
-            Signal::Lost(n) => lost += n,
-            Signal::Message { .. } => heard += 1,
-            word => words.push(word),
-        }
-    }
-    assert!(lost > 0);
-    assert_eq!(heard + lost, SENT);
-}
-
 // ---- finding a server ---------------------------------------------------------------------------------------
 
 async fn refusal(settings: &Settings) -> overdue_store::Error {
@@ -562,12 +443,13 @@ async fn bad_servers_are_told_apart_at_once() {
 }
 
 /// Something that listens and gives one answer to whatever is sent.
-async fn stub(answer: impl Fn(&str) -> String + Send + Sync + Copy + 'static) -> String {
+pub(crate) async fn stub(answer: impl Fn(&str) -> String + Send + Sync + Clone + 'static) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("redis://{}/", listener.local_addr().unwrap());
     tokio::spawn(async move {
         while let Ok((mut socket, _)) = listener.accept().await {
+            let answer = answer.clone();
             tokio::spawn(async move {
                 let mut asked = vec![0; 4096];
                 while let Ok(n @ 1..) = socket.read(&mut asked).await {
@@ -590,8 +472,7 @@ async fn tls_is_checked_against_the_given_authority() {
     settings.ca_file = Some(tls.ca_file());
     let store = Store::connect(&settings, "test").await.unwrap();
     assert_eq!(store.run(&Count("n")).await.unwrap(), 1);
-    let (_subscriber, mut signals) = Subscriber::open(&settings, "test", vec!["a*".into()], 8).await.unwrap();
-    assert_eq!(next(&mut signals).await, Signal::Up);
+    let _subscriber = subscribe_with(&settings, &["a*"], 8).await;
     settings.ca_file = Some(other.ca_file());
     let error = refusal(&settings).await;
     assert!(error.kind() == ErrorKind::Unreachable && error.to_string().contains("ca_file"), "{error}");
@@ -627,7 +508,9 @@ async fn a_cluster_is_heard_whole_and_its_replies_are_not_taken_for_redirections
     let cluster = Cluster::start();
     let store = connect(&cluster.url()).await;
     assert_eq!((store.is_cluster(), store.default_partitions()), (true, 4));
-    assert!(store.config_set("notify-keyspace-events", "Ex").await.unwrap());
+    for node in cluster.nodes() {
+        node.call(&["CONFIG", "SET", "notify-keyspace-events", "Ex"]);
+    }
     let (_subscriber, mut signals) =
         subscribe(&cluster.url(), &["__keyevent@0__:expired", "overdue:*:wake"], 64).await;
     store.prove_scripts().await.unwrap();
@@ -644,7 +527,7 @@ async fn a_cluster_is_heard_whole_and_its_replies_are_not_taken_for_redirections
         let mut heard = vec![];
         while heard.len() < 2 {
             match next(&mut signals).await {
-                Signal::Expired { key, .. } => heard.push(key),
+                Signal::Event { key, .. } => heard.push(key),
                 Signal::Message { payload, .. } if payload == queue => heard.push(payload),
                 Signal::Message { .. } => {}
                 other => panic!("{other:?}"),

@@ -7,3 +7,7 @@ mod consumer;
 mod commands;
 
 mod client;
+
+mod watch;
+
+mod docs;

@@ -1,4 +1,4 @@
-//! A Redis Cluster of three primaries.
+//! A Redis Cluster of three primaries, and a replica of the first where one is wanted.
 
 use std::thread;
 
@@ -9,7 +9,10 @@ use crate::redis::{Options, Value};
 /// The hash slots of a cluster.
 const SLOTS: usize = 16_384;
 
-/// Three primaries that share all slots evenly. There are no replicas.
+/// How many of the nodes begin as primaries.
+const PRIMARIES: usize = 3;
+
+/// Three primaries that share all slots evenly.
 #[derive(Debug)]
 pub struct Cluster {
     nodes: Vec<Redis>,
@@ -31,18 +34,49 @@ impl Cluster {
     /// It does not come up.
     #[must_use]
     pub fn with(options: &Options) -> Self {
+        Self::of(PRIMARIES, options)
+    }
+
+    /// As [`Cluster::with`], and one node more: a replica of the first, in step with it.
+    ///
+    /// # Panics
+    /// It does not come up.
+    #[must_use]
+    pub fn with_replica(options: &Options) -> Self {
+        let options = options.clone().line("repl-diskless-sync yes").line("repl-diskless-sync-delay 0");
+        let cluster = Self::of(PRIMARIES + 1, &options);
+        let [primary, .., replica] = cluster.nodes() else { unreachable!("there are four nodes") };
+        replica.call(&["CLUSTER", "REPLICATE", &primary.call(&["CLUSTER", "MYID"]).text()]);
+        eventually_blocking("the replica is in step", || {
+            replica.info("replication").get("master_link_status").is_some_and(|status| status == "up")
+        });
+        let known = format!("{}@", replica.port());
+        for node in cluster.nodes() {
+            eventually_blocking("every node knows the replica", || {
+                let nodes = node.call(&["CLUSTER", "NODES"]).text();
+                let is = nodes.lines().any(|line| line.contains(&known) && line.contains("slave"));
+                if is { Ok(()) } else { Err(nodes) }
+            });
+        }
+        cluster
+    }
+
+    fn of(number: usize, options: &Options) -> Self {
         let options = options.clone().line("cluster-enabled yes").line("cluster-node-timeout 2000");
         let nodes: Vec<_> = thread::scope(|scope| {
-            let starting: Vec<_> = (0..3).map(|_| scope.spawn(|| Redis::with(options.clone()))).collect();
+            let starting: Vec<_> =
+                (0..number).map(|_| scope.spawn(|| Redis::with(options.clone()))).collect();
             starting.into_iter().map(|node| node.join().expect("a node starts")).collect()
         });
         for (i, node) in nodes.iter().enumerate() {
             // Epochs that differ from the start: nodes need not settle a conflict first.
             node.call(&["CLUSTER", "SET-CONFIG-EPOCH", &(i + 1).to_string()]);
-            let own = i * SLOTS / nodes.len()..(i + 1) * SLOTS / nodes.len();
-            // ADDSLOTSRANGE is newer than Redis 6.2.
-            let add = ["CLUSTER".to_owned(), "ADDSLOTS".to_owned()].into_iter();
-            node.call(&add.chain(own.map(|slot| slot.to_string())).collect::<Vec<_>>());
+            if i < PRIMARIES {
+                let own = i * SLOTS / PRIMARIES..(i + 1) * SLOTS / PRIMARIES;
+                // ADDSLOTSRANGE is newer than Redis 6.2.
+                let add = ["CLUSTER".to_owned(), "ADDSLOTS".to_owned()].into_iter();
+                node.call(&add.chain(own.map(|slot| slot.to_string())).collect::<Vec<_>>());
+            }
             node.call(&["CLUSTER", "MEET", "127.0.0.1", &nodes[0].port().to_string()]);
         }
         let cluster = Self { nodes };
@@ -74,7 +108,7 @@ impl Cluster {
         format!("redis-cluster://{}", addrs.join(","))
     }
 
-    /// The nodes, in the order of their slots.
+    /// The nodes, in the order of the slots that they began with; a replica comes last.
     #[must_use]
     pub fn nodes(&self) -> &[Redis] {
         &self.nodes
@@ -83,11 +117,12 @@ impl Cluster {
     /// The node that owns the slot of `key` at this moment.
     ///
     /// # Panics
-    /// Nobody owns it.
+    /// Nobody owns it, or no node runs.
     #[must_use]
     pub fn node_of(&self, key: &[u8]) -> &Redis {
-        let slot = self.nodes[0].call(&[b"CLUSTER".as_slice(), b"KEYSLOT", key]).int();
-        let ranges = self.nodes[0].call(&["CLUSTER", "SLOTS"]);
+        let asked = self.nodes.iter().find(|node| node.pid().is_some()).expect("a node runs");
+        let slot = asked.call(&[b"CLUSTER".as_slice(), b"KEYSLOT", key]).int();
+        let ranges = asked.call(&["CLUSTER", "SLOTS"]);
         let number = |value: Option<&Value>| value.and_then(Value::int);
         let holds = |range: &&Value| {
             let range = range.items();
@@ -102,6 +137,16 @@ impl Cluster {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_replica_takes_over_what_its_primary_served() {
+        let cluster = Cluster::with_replica(&Options::default());
+        let (primary, replica) = (cluster.nodes()[0].port(), &cluster.nodes()[3]);
+        let serves = |key: &String| cluster.node_of(key.as_bytes()).port();
+        let key = (0..100).map(|i| i.to_string()).find(|key| serves(key) == primary).unwrap();
+        replica.call(&["CLUSTER", "FAILOVER"]);
+        eventually_blocking("the replica serves the key", || serves(&key) == replica.port());
+    }
 
     #[test]
     fn every_key_has_a_node_that_takes_it() {

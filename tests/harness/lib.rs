@@ -15,6 +15,7 @@ pub mod redis;
 pub mod sentinel;
 pub mod stage;
 pub mod tls;
+pub mod watched;
 pub mod wire;
 
 pub use books::assert_balanced;
@@ -27,4 +28,5 @@ pub use redis::Redis;
 pub use sentinel::Sentinel;
 pub use stage::Stage;
 pub use tls::Tls;
+pub use watched::FiredKey;
 pub use wire::Wire;

@@ -66,7 +66,7 @@ pub(crate) struct Everywhere {
 /// One command of the program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Fire timers when they are due. Run one or more; any number may run.
+    /// Fire timers when they are due, and watched keys when they end. Run one or more; any number may run.
     Relay(relay::Relay),
     /// Handle the timeouts of a queue for a group.
     Consume(consume::Consume),

@@ -1,6 +1,7 @@
 //! What commands say on stdout: plain tables for people, or with `--json` one JSON object a line.
 
 pub(crate) mod text;
+pub(crate) mod watched;
 
 use std::io::{BufWriter, Write, stdout};
 use std::marker::PhantomData;

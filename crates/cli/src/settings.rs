@@ -1,7 +1,8 @@
 //! The settings of all programs: flags over `OVERDUE_...` environment over one TOML file over defaults.
 //!
 //! First what was typed ([`layers`]), then what is valid ([`Settings`]). Every setting is defined once, in
-//! [`table`]; flags, environment names, `config sample`, `config check` and `config show` follow from it.
+//! [`table`] or, for watch rules, [`watch::table`]; flags, environment names, `config sample`, `config check`
+//! and `config show` follow from it.
 
 mod environment;
 mod file;
@@ -14,11 +15,14 @@ pub(crate) mod sample;
 mod secret;
 pub(crate) mod show;
 pub(crate) mod table;
+mod value;
+pub(crate) mod watch;
 
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use overdue_protocol::watch::Rule;
 use overdue_protocol::{Keyspace, QueueName};
 use overdue_relay::KeyspaceEvents;
 use overdue_store::Secret;
@@ -64,9 +68,27 @@ pub(crate) struct Relay {
     /// Notifications held while Redis is slow.
     pub(crate) buffer: usize,
     pub(crate) keyspace_events: KeyspaceEvents,
+    /// In their order, names unique; at most 256.
+    pub(crate) watch: Vec<Rule>,
+    pub(crate) notifications: Notifications,
+    /// Keys that SCAN walks over in a second, on each node.
+    pub(crate) scan_keys_per_s: u32,
+    /// Between two SCANs that nothing asked for.
+    pub(crate) scan_every: Duration,
+    /// The largest value of a watched key that becomes a payload, in bytes; 0 to 1 MiB.
+    pub(crate) value_max: u32,
     /// Dead letters that a partition keeps.
     pub(crate) dead_max: u64,
     pub(crate) dead_max_age: Duration,
+}
+
+/// How the relay hears of watched keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notifications {
+    /// By `__keyspace@` channels: the server sends what the patterns match.
+    Keyspace,
+    /// By `__keyevent@` channels: the server sends the events of every key.
+    Keyevent,
 }
 
 /// `[consume]`
@@ -99,12 +121,13 @@ impl Settings {
     /// # Errors
     /// All that is wrong, a line each, with the place where it stands.
     pub(crate) fn resolve(mut layers: Layers) -> Result<Self, Vec<String>> {
+        let redis = read_redis(&mut layers);
         let settings = Self {
-            redis: read_redis(&mut layers),
             log: Log { format: layers.read(&table::LOG_FORMAT), filter: layers.read(&table::LOG_FILTER) },
             client: Client { max_payload: layers.read(&table::MAX_PAYLOAD) },
-            relay: read_relay(&mut layers),
+            relay: read_relay(&mut layers, &redis),
             consume: read_consume(&mut layers),
+            redis,
         };
         settings.check(&mut layers);
         let errors = layers.into_errors();
@@ -168,7 +191,7 @@ fn unreadable(path: &Path) -> Option<String> {
     Some(format!("cannot read {}: {error}", path.display()))
 }
 
-fn read_relay(layers: &mut Layers) -> Relay {
+fn read_relay(layers: &mut Layers, redis: &overdue_store::Settings) -> Relay {
     Relay {
         queues: layers.read(&table::RELAY_QUEUES),
         listen: layers.read(&table::RELAY_LISTEN),
@@ -176,6 +199,11 @@ fn read_relay(layers: &mut Layers) -> Relay {
         page: layers.read(&table::RELAY_PAGE),
         buffer: layers.read(&table::RELAY_BUFFER),
         keyspace_events: layers.read(&table::RELAY_KEYSPACE_EVENTS),
+        watch: watch::read(layers, redis),
+        notifications: layers.read(&table::RELAY_NOTIFICATIONS),
+        scan_keys_per_s: layers.read(&table::RELAY_SCAN_KEYS_PER_S),
+        scan_every: layers.read(&table::RELAY_SCAN_EVERY),
+        value_max: layers.read(&table::RELAY_VALUE_MAX),
         dead_max: layers.read(&table::RELAY_DEAD_MAX),
         dead_max_age: layers.read(&table::RELAY_DEAD_MAX_AGE),
     }

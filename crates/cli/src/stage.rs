@@ -1,9 +1,13 @@
 //! A private Redis, and `overdue` itself as processes on it: what `demo` and `bench` play on.
 
+pub(crate) mod background;
 pub(crate) mod consumer;
 pub(crate) mod cpu;
 pub(crate) mod journal;
+pub(crate) mod lateness;
+pub(crate) mod listener;
 pub(crate) mod program;
+pub(crate) mod progress;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +28,7 @@ const ARM_PAGE: usize = 10_000;
 /// How often something awaited is looked for.
 const POLL: Duration = Duration::from_millis(10);
 
-/// A private Redis with one queue of one partition and one group. Dropping it removes all of it.
+/// A private Redis with one queue of one partition and one group. The last who lets go of the Redis removes all of it.
 pub(crate) struct Stage {
     pub(crate) redis: Arc<Redis>,
     pub(crate) store: Store,
@@ -36,17 +40,22 @@ impl Stage {
     /// Starts a private Redis and creates the queue.
     pub(crate) async fn open(options: Options, queue: &str) -> Result<Self, Failure> {
         let redis = blocking(move || Redis::start(options)).await?;
+        Self::on(Arc::new(redis), queue).await
+    }
+
+    /// Creates the queue on a private Redis that runs.
+    pub(crate) async fn on(redis: Arc<Redis>, queue: &str) -> Result<Self, Failure> {
         let store = Store::connect(&Settings::new(redis.url()), "stage").await?;
         let queue = QueueName::new(queue).expect("a constant of ours");
         store.create_queue(&queue, 1).await?;
         let partition = store.keyspace().partition(&queue, 0);
         let group = GroupName::new("handlers").expect("a constant of ours");
-        Ok(Self { redis: Arc::new(redis), store, partition, group })
+        Ok(Self { redis, store, partition, group })
     }
 
-    /// Starts a relay for all queues.
-    pub(crate) fn relay(&self, name: &str) -> Result<Program, Failure> {
-        Program::start(name, &self.redis, ["relay", "--listen", "off"])
+    /// Starts a relay for all queues; `args` are more arguments of `overdue relay`.
+    pub(crate) fn relay(&self, name: &str, args: &[&str]) -> Result<Program, Failure> {
+        Program::start(name, &self.redis, ["relay", "--listen", "off"].iter().chain(args))
     }
 
     /// Starts a consumer of the queue; `args` are more arguments of the hidden command ([`consumer`]).

@@ -154,6 +154,110 @@ fn config_check_names_line_and_column() {
 }
 
 #[test]
+fn a_watch_rule_that_is_wrong_says_what_to_write() {
+    for (rule, text) in [
+        ("session:*", "invalid value \"session:*\": write PATTERN=QUEUE, such as session:*=sessions\n"),
+        ("", "there is no rule in \"\": write PATTERN=QUEUE, such as session:*=sessions\n"),
+        ("=sessions", "invalid value \"=sessions\": empty: write a Redis glob such as session:*\n"),
+        (
+            "session:*=Sessions",
+            "invalid value \"session:*=Sessions\": the queue name \"Sessions\" is not valid: 1 to 64 of a-z 0-9",
+        ),
+    ] {
+        assert_refused(&run(&["relay", "--watch", rule]), &format!("overdue: --watch: {text}"));
+    }
+    assert_refused(
+        &run(&["relay", "--watch", "a=b=q", "--watch", "a=b=r"]),
+        "overdue: --watch: rule r never gets a key: rule q, which comes first, takes them all.",
+    );
+    let output = overdue()
+        .args(["config", "check"])
+        .env("OVERDUE_WATCH", "session:*=sessions\norder:*\n")
+        .output()
+        .expect("the program starts");
+    assert_refused(
+        &output,
+        "overdue: OVERDUE_WATCH: invalid value \"session:*=sessions\\norder:*\\n\": in \"order:*\": write PATTERN=QUEUE",
+    );
+}
+
+#[test]
+fn a_watch_rule_of_the_file_that_is_wrong_has_its_place() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let refused = |url: &str, pattern: &str, line: &str, text: &str| {
+        let rule = format!("[[watch]]\npattern = \"{pattern}\"\nqueue = \"orders\"\n{line}\n");
+        let path = write(dir.path(), &rule);
+        let output = run(&["config", "check", "--config", &path, "--redis", url]);
+        assert_refused(&output, &format!("overdue: {path}:{text}"));
+    };
+    let local = "redis://127.0.0.1/";
+    refused(
+        local,
+        "a*",
+        "qeue = \"q\"",
+        "4:1: there is no setting watch.qeue; the nearest name is watch.queue\n",
+    );
+    refused(
+        local,
+        "",
+        "",
+        "2:11: watch.pattern: invalid value \"\": empty: write a Redis glob such as session:*\n",
+    );
+    refused(
+        local,
+        "a*",
+        "db = 256",
+        "4:6: watch.db: invalid value \"256\": not a whole number from 0 to 255\n",
+    );
+    let cluster = "redis-cluster://127.0.0.1/";
+    refused(cluster, "a*", "db = 1", "4:6: watch.db is 1, but a cluster has only database 0: leave it out\n");
+    refused(
+        local,
+        "a*",
+        "payload = \"key\"",
+        "4:11: watch.payload is \"key\", but watch.payload_key is missing: write which key, such as",
+    );
+    refused(
+        local,
+        "a*",
+        "payload_key = \"b:{1}\"",
+        "4:15: watch.payload_key is set, but nothing reads it: write payload = \"key\" beside it\n",
+    );
+    let other = "payload = \"key\"\npayload_key = ";
+    refused(
+        local,
+        "a?",
+        &format!("{other}\"b:{{1}}\""),
+        "5:15: watch.payload_key: {1} is what the first * of the",
+    );
+    refused(
+        local,
+        "a*",
+        &format!("{other}\"b\""),
+        "5:15: watch.payload_key: without {1} every key of the rule",
+    );
+    let again = "[[watch]]\npattern = \"b\"\nqueue = \"orders\"";
+    refused(local, "a*", again, "4:1: watch.name: the rule at ");
+}
+
+#[test]
+fn config_check_warns_of_a_rule_for_everything() {
+    let check = |args: &[&str]| {
+        let output = overdue().args(args).env("OVERDUE_WATCH", "*=all").output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output).to_owned()
+    };
+    let said = check(&["config", "check"]);
+    assert!(
+        said.starts_with("warning: rule all: the pattern * watches every key with a TTL in database 0"),
+        "{said}"
+    );
+    assert!(said.ends_with("\nok\n"), "{said}");
+    let said = check(&["config", "check", "--json"]);
+    assert!(said.starts_with("{\"ok\":true,\"file\":null,\"warnings\":[\"rule all: "), "{said}");
+}
+
+#[test]
 fn config_sample_is_a_valid_file() {
     let dir = tempfile::tempdir().expect("a folder");
     let sample = run(&["config", "sample"]);
@@ -174,6 +278,10 @@ fn config_show_says_where_each_value_comes_from_and_hides_passwords() {
         .expect("the program starts");
     let text = stdout(&output);
     assert!(!text.contains("geheim"), "{text}");
+    assert_eq!(
+        text.lines().last().unwrap_or_default().split_whitespace().collect::<Vec<_>>(),
+        ["watch", "-", "default"]
+    );
     let line = |name: &str| {
         let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
         line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()

@@ -15,9 +15,9 @@ use crate::outcome::IntoOutcome;
 use crate::payload::Payload;
 use crate::policy::Policy;
 use crate::report::Report;
+use crate::route::Routes;
 use crate::run;
 use crate::timeout::Timeout;
-use crate::work::Handling;
 
 /// A consumer of one queue for one group, not running yet. `T` is what payloads are decoded as.
 #[must_use = "a consumer does nothing until it is run"]
@@ -26,6 +26,7 @@ pub struct Consumer<T> {
     queue: String,
     group: String,
     options: Options,
+    routes: Routes,
     payload: PhantomData<fn() -> T>,
 }
 
@@ -33,7 +34,8 @@ impl<T: Payload> Consumer<T> {
     /// A consumer with the defaults. Names are checked when it is run.
     pub fn builder(settings: Settings, queue: impl Into<String>, group: impl Into<String>) -> Self {
         let (queue, group) = (queue.into(), group.into());
-        Self { settings, queue, group, options: Options::default(), payload: PhantomData }
+        let (options, routes) = (Options::default(), Routes::default());
+        Self { settings, queue, group, options, routes, payload: PhantomData }
     }
 
     /// How many handlers run at once, over all partitions. Default 64, at most 65,536.
@@ -93,6 +95,39 @@ impl<T: Payload> Consumer<T> {
         self
     }
 
+    /// Handles with this closure what has a name that matches `pattern`: the name of the watched key, or the id of the timer.
+    ///
+    /// Patterns are Redis' own, as of KEYS and of watch rules: `*`, `?`, `[a-z]`, `[^a]`, and `\` before a character that
+    /// stands for itself. The first that matches wins; what none matches goes to the handler given to [`Consumer::run`].
+    ///
+    /// ```no_run
+    /// # use overdue_consumer::{Consumer, Done, Error, Outcome, Raw, Report};
+    /// # use overdue_store::Settings;
+    /// # async fn example(stop: impl Future<Output = ()>) -> Result<Report, Error> {
+    /// # async fn give_back(_: Raw) {}
+    /// Consumer::<Raw>::builder(Settings::default(), "keys", "mail")
+    ///     .on("session:*", |t| async move { println!("{:?} of db {:?} is over", t.key_name(), t.db()) })
+    ///     .on("order:*:hold", |t| async move { give_back(t.into_payload()).await; Ok(Done) })
+    ///     .run(|t| async move { Outcome::reject(format!("nobody handles {}", t.id())) }, stop)
+    ///     .await
+    /// # }
+    /// ```
+    pub fn on<F, Fut>(self, pattern: impl AsRef<[u8]>, handler: F) -> Self
+    where
+        F: Fn(Timeout<T>) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: IntoOutcome,
+    {
+        self.route(pattern, handler)
+    }
+
+    /// As [`Consumer::on`], with a [`Handler`] that may take its payloads as another type:
+    /// `route("order:*", |t: Timeout<Order>| async { ... })`.
+    pub fn route<U: Payload>(mut self, pattern: impl AsRef<[u8]>, handler: impl Handler<U>) -> Self {
+        self.routes.add(pattern.as_ref(), handler);
+        self
+    }
+
     /// Handles timeouts with a closure until `shutdown` is ready; then finishes what is in hand and ends.
     ///
     /// # Errors
@@ -121,7 +156,8 @@ impl<T: Payload> Consumer<T> {
     ) -> Result<Report, Error> {
         let (queue, group) = options::names(&self.queue, &self.group)?;
         self.options.check()?;
-        let work = Arc::new(Handling::new(handler, self.options.limit));
+        self.routes.check()?;
+        let work = self.routes.and_rest(handler);
         run::run(&self.settings, queue, group, self.options, work, shutdown).await
     }
 }

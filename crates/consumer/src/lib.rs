@@ -25,6 +25,9 @@
 //! # }
 //! ```
 //!
+//! A queue of watched keys often holds several kinds of them: [`Consumer::on`] gives each pattern of names a handler of its
+//! own, and [`Timeout::rule`], [`Timeout::db`] and [`Timeout::proof`] say where a key was and how sure its end is.
+//!
 //! # Invariants
 //! - An entry in hand is never started again: not by a read, a claim or a recovery ([`hand`]).
 //! - A read is never dropped: what it was given would be pending, and nobody would know.
@@ -50,6 +53,7 @@ mod payload;
 mod policy;
 mod reading;
 mod report;
+mod route;
 mod run;
 mod station;
 mod taking;
@@ -60,7 +64,7 @@ pub use builder::Consumer;
 pub use handler::Handler;
 pub use outcome::{Done, HandlerError, IntoOutcome, Outcome};
 pub use overdue_protocol::call::From;
-pub use overdue_protocol::entry::Source;
+pub use overdue_protocol::entry::{Kind, Proof, Source};
 pub use overdue_store::Error;
 pub use payload::{Payload, Raw};
 pub use policy::{Backoff, Policy};

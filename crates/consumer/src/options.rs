@@ -46,7 +46,7 @@ impl Options {
     /// # Errors
     /// [`ErrorKind::Settings`], with what is allowed.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let wrong = |what: &str| Err(settings(what.to_owned()));
+        let wrong = |what: &str| Err(wrong(what));
         if !(1..=65_536).contains(&self.concurrency) {
             return wrong("concurrency is not between 1 and 65536");
         }
@@ -68,11 +68,12 @@ impl Options {
 
 /// The names, checked.
 pub(crate) fn names(queue: &str, group: &str) -> Result<(QueueName, GroupName), Error> {
-    let queue = QueueName::new(queue).map_err(|error| settings(error.to_string()))?;
-    let group = GroupName::new(group).map_err(|error| settings(error.to_string()))?;
+    let queue = QueueName::new(queue).map_err(|error| wrong(error.to_string()))?;
+    let group = GroupName::new(group).map_err(|error| wrong(error.to_string()))?;
     Ok((queue, group))
 }
 
-fn settings(what: String) -> Error {
-    Error::new(ErrorKind::Settings, "start the consumer", what)
+/// What was asked for can't be.
+pub(crate) fn wrong(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Settings, "start the consumer", what.into())
 }

@@ -4,6 +4,9 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 /// What a payload can be read as: anything that serde can, and [`Raw`].
+///
+/// Typed Rust writes MessagePack. The hash of a watched key comes as JSON when all of it is UTF-8, and every value in it is
+/// text; else as MessagePack. Its string comes as it is, and a key without a value comes empty: take those as [`Raw`].
 pub trait Payload: Sized + Send + 'static {
     /// Reads a payload. `encoding` is the entry's `enc` (PROTOCOL.md section 2), when it has one.
     ///
@@ -17,8 +20,10 @@ impl<T: DeserializeOwned + Send + 'static> Payload for T {
         match encoding {
             None | Some(b"msgpack") => rmp_serde::from_slice(raw)
                 .map_err(|error| format!("the payload cannot be decoded as MessagePack: {error}")),
+            Some(b"json") => serde_json::from_slice(raw)
+                .map_err(|error| format!("the payload cannot be decoded as JSON: {error}")),
             Some(other) => Err(format!(
-                "the payload is written as {}, and only MessagePack can be decoded here; take it as Raw",
+                "the payload is written as {}, and only MessagePack and JSON can be decoded here; take it as Raw",
                 String::from_utf8_lossy(other)
             )),
         }
@@ -53,7 +58,9 @@ mod tests {
         assert_eq!(u32::decode(&seven, Some(b"msgpack")), Ok(7));
         assert_eq!(u32::decode(&seven, None), Ok(7));
         assert!(u32::decode(&Bytes::from_static(b"\xc1"), None).unwrap_err().contains("MessagePack"));
-        assert!(u32::decode(&seven, Some(b"json")).unwrap_err().contains("written as json"));
+        assert!(u32::decode(&seven, Some(b"raw")).unwrap_err().contains("written as raw"));
+        assert_eq!(u32::decode(&Bytes::from_static(b"8"), Some(b"json")), Ok(8));
+        assert!(u32::decode(&Bytes::from_static(b"{"), Some(b"json")).unwrap_err().contains("as JSON"));
         assert_eq!(Raw::decode(&seven, Some(b"json")), Ok(Raw(seven)));
     }
 }

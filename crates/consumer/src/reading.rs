@@ -32,7 +32,7 @@ const AT_ONCE: Duration = Duration::ZERO;
 const GATHER: Duration = Duration::from_millis(1);
 /// The most entries in a read.
 const COUNT: usize = 500;
-/// The most payload in a read, as far as the largest payload met tells; before the first it is taken for 1 MiB.
+/// The most payload in a read, ids too, as far as the largest entry met tells; before the first it is taken for 1 MiB.
 const BYTES: usize = 4 * 1024 * 1024;
 const LARGE: usize = 1024 * 1024;
 /// How many entries beyond the concurrency may wait for the answer to their outcome.
@@ -50,8 +50,8 @@ pub(crate) struct Reading {
     claims: Claims,
     /// The last read came back full.
     more: bool,
-    /// The largest payload met lately.
-    largest: usize,
+    /// The largest entry met lately; `None` before the first.
+    largest: Option<usize>,
     pause: Pause,
     progress: Progress,
 }
@@ -73,7 +73,7 @@ impl Reading {
             recovery: Some(EntryId::ZERO),
             claims: Claims { at: Instant::now() + jittered(TURN), after: EntryId::ZERO },
             more: false,
-            largest: LARGE,
+            largest: None,
             pause: Pause::default(),
             progress,
         }
@@ -125,7 +125,7 @@ impl Reading {
         if self.more && crew.partitions() > 1 {
             block = AT_ONCE;
         }
-        let count = seats.free().min(BYTES / self.largest.max(1)).clamp(1, COUNT);
+        let count = seats.free().min(BYTES / self.largest.unwrap_or(LARGE).max(1)).clamp(1, COUNT);
         if seats.free() == 0 {
             return Ok(());
         }
@@ -144,12 +144,12 @@ impl Reading {
         if partitions > permits { turn.mul_f64(permits as f64 / partitions as f64) } else { turn }
     }
 
-    /// Takes a page in hand, and learns how large payloads are.
+    /// Takes a page in hand, and learns how large entries are.
     fn take(&mut self, page: Vec<RawEntry>, asked: Instant, seats: &mut Seats<'_>) {
-        let largest = page.iter().map(RawEntry::payload_bytes).max().unwrap_or(0);
+        let largest = page.iter().map(RawEntry::size).max().unwrap_or(0);
         if !page.is_empty() {
             // A large one is remembered for some ten pages.
-            self.largest = largest.max(self.largest - self.largest / 4);
+            self.largest = Some(largest.max(self.largest.map_or(0, |before| before - before / 4)));
         }
         seats.spend(self.station.take(page, asked));
     }

@@ -35,7 +35,7 @@ pub(crate) struct Verdict {
     pub(crate) result: HandledResult,
     /// It is addressed to this group alone.
     pub(crate) ours: bool,
-    /// Its payload, which bounds a call.
+    /// Its payload and id, which bound a call.
     pub(crate) bytes: usize,
     /// A call with it may have been executed before: a LOST now means nothing.
     pub(crate) repeated: bool,
@@ -133,8 +133,8 @@ pub(crate) struct Hand {
 
 impl Hand {
     pub(crate) fn new(station: Arc<Station>, ticket: Ticket, entry: &overdue_protocol::Entry) -> Self {
-        let (attempt, ours, bytes) = (entry.attempt, entry.group.is_some(), entry.payload.len());
-        Self { station, ticket, attempt, ours, bytes, said: false }
+        let bytes = entry.payload.len() + entry.id.as_bytes().len();
+        Self { station, ticket, attempt: entry.attempt, ours: entry.group.is_some(), bytes, said: false }
     }
 
     /// The handler has spoken.

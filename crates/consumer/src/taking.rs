@@ -10,6 +10,7 @@ use crate::hand::State;
 use crate::station::{Act, Hand, Station, Verdict};
 
 /// What an entry is to us.
+#[expect(clippy::large_enum_variant, reason = "nearly all are ours, and a page of them is short-lived")]
 enum Case {
     /// A timeout to handle.
     Ours(Entry),
@@ -54,7 +55,7 @@ impl Station {
     }
 
     fn sort(&self, raw: &RawEntry, stopping: bool) -> Case {
-        let bytes = raw.payload_bytes();
+        let bytes = raw.size();
         let aside = |act, result, ours| Case::Aside { act, result, ours, bytes };
         match Entry::decode(raw) {
             Err(why) => {

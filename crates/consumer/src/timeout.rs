@@ -1,17 +1,17 @@
-//! A fired timer, as a handler sees it.
+//! A fired timer, or a watched key that has ended, as a handler sees it.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use overdue_protocol::entry::{Entry, Source, idempotency_key};
+use overdue_protocol::entry::{EVICTED, Entry, Kind, Proof, Source, idempotency_key};
 use overdue_protocol::{Generation, GroupName, QueueName, TimerId};
 use tokio_util::sync::CancellationToken;
 
 use crate::hand::Ticket;
 use crate::station::Station;
 
-/// One fired timer, in the hands of a handler.
+/// One fired timer, or one watched key that has ended, in the hands of a handler.
 pub struct Timeout<T> {
     entry: Entry,
     ticket: Ticket,
@@ -42,13 +42,14 @@ impl<T> Timeout<T> {
         self.station.standing.partition.number()
     }
 
-    /// The id of the timer.
+    /// The id of the timer; for a watched key its name, which may be longer than an id.
     #[must_use]
     pub fn id(&self) -> &TimerId {
         &self.entry.id
     }
 
-    /// The generation: given when the timer was armed, never used twice, the same at every attempt.
+    /// The generation: given when the timer was armed, or to the expiry of a watched key; never used twice for an id, the
+    /// same at every attempt.
     #[must_use]
     pub fn generation(&self) -> Generation {
         self.entry.generation
@@ -84,13 +85,70 @@ impl<T> Timeout<T> {
         self.entry.attempt
     }
 
+    /// What has ended: a timer, or a watched key.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.entry.kind
+    }
+
+    /// The name of the watched key that has ended; `None` for a timer.
+    #[must_use]
+    pub fn key_name(&self) -> Option<&Bytes> {
+        (self.entry.kind == Kind::Key).then(|| self.entry.id.as_bytes())
+    }
+
+    /// The name of the watch rule that the key matched; `None` for a timer.
+    #[must_use]
+    pub fn rule(&self) -> Option<&str> {
+        self.entry.rule.as_deref().and_then(|rule| std::str::from_utf8(rule).ok())
+    }
+
+    /// The database of the watched key; `None` for a timer.
+    #[must_use]
+    pub fn db(&self) -> Option<u8> {
+        self.entry.db
+    }
+
+    /// What says that the watched key has expired. [`Proof::Unproven`]: it was gone when it was due, and may have been
+    /// deleted; a rule with `on_unproven = "drop"` lets none of those through. `None` for a timer.
+    #[must_use]
+    pub fn proof(&self) -> Option<Proof> {
+        self.entry.proof
+    }
+
+    /// When the payload was read from the watched key, unix milliseconds on the server's clock: what was written to it
+    /// later is not in it.
+    #[must_use]
+    pub fn captured_ms(&self) -> Option<u64> {
+        self.entry.captured_ms
+    }
+
+    /// When the payload was read from the watched key, on the server's clock.
+    #[must_use]
+    pub fn captured(&self) -> Option<SystemTime> {
+        self.entry.captured_ms.map(|ms| UNIX_EPOCH + Duration::from_millis(ms))
+    }
+
+    /// Why the watched key ended, when it did not expire.
+    #[must_use]
+    pub fn cause(&self) -> Option<&str> {
+        self.entry.cause.as_deref().and_then(|cause| std::str::from_utf8(cause).ok())
+    }
+
+    /// Whether Redis evicted the watched key for want of memory, before its time.
+    #[must_use]
+    pub fn evicted(&self) -> bool {
+        self.cause() == Some(EVICTED)
+    }
+
     /// What fired it.
     #[must_use]
     pub fn source(&self) -> Source {
         self.entry.source
     }
 
-    /// What was wrong with its record when it fired, such as a payload that could not be read.
+    /// What was wrong when it fired. Timers: `no record`, `bad record`. Watched keys whose rule asks for a value:
+    /// `no_value`, `value_too_large`, `value_type`; the payload is empty then.
     #[must_use]
     pub fn flaw(&self) -> Option<&str> {
         self.entry.flaw.as_deref().and_then(|flaw| std::str::from_utf8(flaw).ok())
@@ -138,9 +196,16 @@ impl<T> Timeout<T> {
 
 impl<T> std::fmt::Debug for Timeout<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Timeout")
-            .field("key", &self.key())
-            .field("attempt", &self.attempt())
-            .finish_non_exhaustive()
+        let mut out = f.debug_struct("Timeout");
+        out.field("key", &self.key()).field("attempt", &self.attempt());
+        if self.kind() == Kind::Key {
+            out.field("rule", &self.rule()).field("db", &self.db()).field("proof", &self.proof());
+        }
+        for (name, value) in [("cause", self.cause()), ("flaw", self.flaw())] {
+            if let Some(value) = value {
+                out.field(name, &value);
+            }
+        }
+        out.finish_non_exhaustive()
     }
 }

@@ -27,29 +27,22 @@ pub(crate) trait Work: Send + Sync {
 
 pub(crate) struct Handling<T, H> {
     handler: Arc<H>,
-    limit: Option<Duration>,
     payload: PhantomData<fn() -> T>,
 }
 
 impl<T: Payload, H: Handler<T>> Handling<T, H> {
-    pub(crate) fn new(handler: H, limit: Option<Duration>) -> Self {
-        Self { handler: Arc::new(handler), limit, payload: PhantomData }
+    pub(crate) fn new(handler: H) -> Self {
+        Self { handler: Arc::new(handler), payload: PhantomData }
     }
 }
 
 impl<T: Payload, H: Handler<T>> Work for Handling<T, H> {
     fn start(&self, hand: Hand, entry: Entry) -> AbortHandle {
-        let task = handle(self.handler.clone(), self.limit, hand, entry);
-        tokio::spawn(task).abort_handle()
+        tokio::spawn(handle(self.handler.clone(), hand, entry)).abort_handle()
     }
 }
 
-async fn handle<T: Payload, H: Handler<T>>(
-    handler: Arc<H>,
-    limit: Option<Duration>,
-    hand: Hand,
-    entry: Entry,
-) {
+async fn handle<T: Payload, H: Handler<T>>(handler: Arc<H>, hand: Hand, entry: Entry) {
     let started = Instant::now();
     let crew = hand.station.crew.clone();
     if entry.attempt == 1
@@ -62,15 +55,23 @@ async fn handle<T: Payload, H: Handler<T>>(
         // Inside: a decoder may panic too.
         let payload = match T::decode(&entry.payload, entry.encoding.as_deref()) {
             Ok(payload) => payload,
-            Err(why) => return Outcome::Reject { reason: why },
+            Err(why) => return Outcome::Reject { reason: with_flaw(why, &entry) },
         };
         let timeout = Timeout::new(entry, hand.ticket, hand.station.clone(), payload);
-        within(limit, handler.handle(timeout)).await
+        within(crew.options.limit, handler.handle(timeout)).await
     });
     let outcome = outcome.await.unwrap_or_else(|panic| Outcome::Retry { reason: panic });
     crew.counts.handler_seconds.record(started.elapsed().as_secs_f64());
     tracing::debug!(entry = %hand.ticket.entry, ?outcome, "handled");
     hand.say(outcome);
+}
+
+/// A payload may be unreadable because something was wrong when it fired.
+fn with_flaw(why: String, entry: &Entry) -> String {
+    match &entry.flaw {
+        Some(flaw) => format!("{why} (the timeout has a flaw: {})", String::from_utf8_lossy(flaw)),
+        None => why,
+    }
 }
 
 async fn within(limit: Option<Duration>, handler: impl Future<Output = Outcome>) -> Outcome {

@@ -74,6 +74,11 @@ impl Answer {
         self.next()?.into_array().ok_or(Malformed("a list is missing in a script's answer"))
     }
 
+    /// What has not been read yet.
+    pub(crate) fn rest(self) -> std::vec::IntoIter<Reply> {
+        self.rest
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rest.as_slice().is_empty()
     }

@@ -9,13 +9,16 @@ use crate::reply::Reply;
 use crate::script::Script;
 
 mod claim;
+mod due;
 mod fire;
 mod group;
 mod keep;
 mod outcome;
 mod schedule;
+mod watch;
 
 pub use claim::{Claim, Claimed, ClaimedEntry, Holder};
+pub use due::{DueKeys, DuePage, Forget, Forgot};
 pub use fire::{Fire, Fired, FiredWord, PAGE, PAGE_BYTES, Sweep, SweepRetries, Swept, SweptRetries};
 pub use group::{Drop, Dropped, From, Join, Joined, Retire, Retired};
 pub use keep::{Discard, DiscardItem, Discarded, Replay, Replayed, Trim, Trimmed};
@@ -25,6 +28,7 @@ pub use outcome::{
 pub use schedule::{
     Armed, Ask, Cancel, CancelItem, Cancelled, Change, Mode, Schedule, ScheduleItem, Scheduled, When,
 };
+pub use watch::{Settle, SettleItem, SettleOp, SettlePayload, Settled, SettledWord, Sight};
 
 /// One run of a script.
 pub trait Call: Send + Sync {

@@ -1,136 +1,24 @@
 //! Entries of the streams (PROTOCOL.md section 2).
 
-use std::fmt;
-use std::str::FromStr;
-
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
 use crate::Generation;
 use crate::answer::Malformed;
 use crate::name::{GroupName, QueueName, TimerId};
-use crate::reply::Reply;
 
-/// The id of a stream entry, ordered as Redis orders it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct EntryId {
-    /// Milliseconds; not the time of firing after the server's clock stepped back.
-    pub ms: u64,
-    /// The number within the millisecond.
-    pub seq: u64,
-}
+mod id;
+mod origin;
+mod raw;
 
-impl EntryId {
-    /// Before every entry.
-    pub const ZERO: Self = Self { ms: 0, seq: 0 };
-
-    /// As Redis takes it.
-    #[must_use]
-    pub fn to_bytes(self) -> Bytes {
-        Bytes::from(self.to_string())
-    }
-}
-
-impl fmt::Display for EntryId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.ms, self.seq)
-    }
-}
-
-impl FromStr for EntryId {
-    type Err = Malformed;
-
-    fn from_str(text: &str) -> Result<Self, Malformed> {
-        let parse = || {
-            let (ms, seq) = text.split_once('-')?;
-            Some(Self { ms: ms.parse().ok()?, seq: seq.parse().ok()? })
-        };
-        parse().ok_or(Malformed("a stream entry id is not two numbers with a dash"))
-    }
-}
-
-/// An entry as it stands in a stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RawEntry {
-    /// Its id.
-    pub id: EntryId,
-    /// Its fields in order; empty when the entry was deleted while it was pending.
-    pub fields: Vec<(Bytes, Bytes)>,
-}
-
-impl RawEntry {
-    /// Reads `[id, [name, value, ...]]`, as XRANGE and our scripts answer it.
-    ///
-    /// # Errors
-    /// Any other shape.
-    pub fn from_reply(reply: Reply) -> Result<Self, Malformed> {
-        let shape = Malformed("a stream entry is not [id, [name, value, ...]]");
-        let mut parts = reply.into_array().ok_or(shape)?.into_iter();
-        let id = parts.next().as_ref().and_then(Reply::as_str).ok_or(shape)?.parse()?;
-        let flat = match parts.next() {
-            Some(Reply::Array(flat)) => flat,
-            Some(Reply::Nil) | None => vec![],
-            Some(_) => return Err(shape),
-        };
-        let mut fields = Vec::with_capacity(flat.len() / 2);
-        let mut flat = flat.into_iter().map(|part| part.into_bytes().ok_or(shape));
-        while let (Some(name), Some(value)) = (flat.next(), flat.next()) {
-            fields.push((name?, value?));
-        }
-        Ok(Self { id, fields })
-    }
-
-    /// The value of a field, or `None`. The first one counts, as a script sees it.
-    #[must_use]
-    pub fn field(&self, name: &str) -> Option<&Bytes> {
-        self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value)
-    }
-
-    /// The bytes of all values: what a page is measured by.
-    #[must_use]
-    pub fn payload_bytes(&self) -> usize {
-        self.field("payload").map_or(0, Bytes::len)
-    }
-}
-
-/// What fired a timeout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// A notification named it.
-    Notification,
-    /// A sweep of the index found it due.
-    Index,
-    /// A dead letter was put back.
-    Replay,
-}
-
-impl Source {
-    /// The word in entries and metrics.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Source::Notification => "notification",
-            Source::Index => "index",
-            Source::Replay => "replay",
-        }
-    }
-}
-
-impl FromStr for Source {
-    type Err = Malformed;
-
-    fn from_str(word: &str) -> Result<Self, Malformed> {
-        [Source::Notification, Source::Index, Source::Replay]
-            .into_iter()
-            .find(|source| source.as_str() == word)
-            .ok_or(Malformed("src is none of notification, index, replay"))
-    }
-}
+pub use id::EntryId;
+pub use origin::{Kind, Proof, Source};
+pub use raw::RawEntry;
 
 /// A decoded entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The id of the timer.
+    /// The id of the timer, or the name of the watched key.
     pub id: TimerId,
     /// The generation that fired.
     pub generation: Generation,
@@ -140,6 +28,8 @@ pub struct Entry {
     pub fired_ms: u64,
     /// What fired it.
     pub source: Source,
+    /// What has ended.
+    pub kind: Kind,
     /// The payload, opaque.
     pub payload: Bytes,
     /// How the payload is written, when known: raw, text, json, msgpack.
@@ -152,17 +42,33 @@ pub struct Entry {
     pub flaw: Option<Bytes>,
     /// The trace context of the scheduler, when it gave one.
     pub trace: Option<Bytes>,
+    /// Watched keys: the name of the rule.
+    pub rule: Option<Bytes>,
+    /// Watched keys: the database.
+    pub db: Option<u8>,
+    /// Watched keys: what says that it expired. `None` also for a word that only a later version knows.
+    pub proof: Option<Proof>,
+    /// Watched keys: when the payload was read from the key, unix milliseconds on the server's clock.
+    pub captured_ms: Option<u64>,
+    /// Watched keys: why it ended, when it did not expire: [`EVICTED`].
+    pub cause: Option<Bytes>,
 }
+
+/// The `cause` of a watched key that Redis evicted.
+pub const EVICTED: &str = "evicted";
 
 impl Entry {
     /// Reads an entry; unknown fields are left alone.
     ///
     /// # Errors
-    /// Names the first field that is missing or wrong. Such an entry is a dead letter.
+    /// Names the first field that is missing or wrong. Such an entry is a dead letter. What only tells more about a
+    /// watched key can't be wrong: a value that means nothing here is `None`.
     pub fn decode(raw: &RawEntry) -> Result<Self, Malformed> {
         let text = |name| raw.field(name).and_then(|value| std::str::from_utf8(value).ok());
         let number = |name| text(name).and_then(|digits| digits.parse::<u64>().ok());
         let id = raw.field("id").cloned().ok_or(Malformed("the entry has no id"))?;
+        let kind = Kind::of(raw.field("kind"));
+        let id = if kind == Kind::Timer { TimerId::new(id) } else { TimerId::of_key(id) };
         let group = match raw.field("group") {
             None => None,
             Some(_) => Some(
@@ -172,11 +78,12 @@ impl Entry {
             ),
         };
         Ok(Self {
-            id: TimerId::new(id).map_err(|_| Malformed("the entry's id is empty or too long"))?,
+            id: id.map_err(|_| Malformed("the entry's id is empty or too long"))?,
             generation: number("gen").ok_or(Malformed("the entry's gen is no number"))?,
             due_ms: number("due").ok_or(Malformed("the entry's due is no number"))?,
             fired_ms: number("fired").ok_or(Malformed("the entry's fired is no number"))?,
             source: text("src").ok_or(Malformed("the entry has no src"))?.parse()?,
+            kind,
             payload: raw.field("payload").cloned().ok_or(Malformed("the entry has no payload"))?,
             encoding: raw.field("enc").cloned(),
             group,
@@ -189,6 +96,11 @@ impl Entry {
             },
             flaw: raw.field("flaw").cloned(),
             trace: raw.field("trace").cloned(),
+            rule: raw.field("rule").cloned(),
+            db: number("db").and_then(|db| u8::try_from(db).ok()),
+            proof: raw.field("proof").and_then(Proof::of),
+            captured_ms: number("captured_ms"),
+            cause: raw.field("cause").cloned(),
         })
     }
 }
@@ -242,6 +154,52 @@ mod tests {
         }
     }
 
+    fn with(more: &[(&'static str, &'static str)]) -> Result<Entry, Malformed> {
+        let names: Vec<_> = more.iter().map(|(name, _)| *name).collect();
+        let mut fields: Vec<_> = GOOD.iter().copied().filter(|(name, _)| !names.contains(name)).collect();
+        fields.extend(more);
+        Entry::decode(&raw(&fields))
+    }
+
+    #[test]
+    fn a_watched_key_says_all_that_is_known_of_it() {
+        let key = with(&[
+            ("kind", "key"),
+            ("rule", "sessions"),
+            ("db", "3"),
+            ("proof", "none"),
+            ("captured_ms", "990"),
+            ("cause", "evicted"),
+        ])
+        .unwrap();
+        assert_eq!((key.kind, key.db, key.proof), (Kind::Key, Some(3), Some(Proof::Unproven)));
+        assert_eq!(
+            (key.captured_ms, key.rule.unwrap(), key.cause.unwrap()),
+            (Some(990), "sessions".into(), EVICTED.into())
+        );
+        let timer = Entry::decode(&raw(GOOD)).unwrap();
+        assert_eq!((timer.kind, timer.rule, timer.db, timer.proof), (Kind::Timer, None, None, None));
+    }
+
+    #[test]
+    fn a_word_of_tomorrow_is_no_dead_letter() {
+        let odd =
+            [("kind", "key"), ("db", "300"), ("proof", "oath"), ("captured_ms", "soon"), ("cause", "flood")];
+        let entry = with(&odd).unwrap();
+        assert_eq!((entry.db, entry.proof, entry.captured_ms), (None, None, None));
+        assert_eq!(with(&[("kind", "season")]).unwrap().kind, Kind::Other);
+    }
+
+    #[test]
+    fn only_the_name_of_a_key_is_longer_than_an_id() {
+        let long: &'static str = "x".repeat(70_000).leak();
+        let key = with(&[("kind", "key"), ("id", long)]).unwrap();
+        assert_eq!(key.id.as_bytes().len(), 70_000);
+        assert!(with(&[("id", long)]).is_err() && with(&[("kind", "key"), ("id", "")]).is_err());
+        let measured = raw(&[("id", long), ("payload", "p"), ("rule", "r")]);
+        assert_eq!(measured.size(), 70_001);
+    }
+
     #[test]
     fn the_idempotency_key_has_two_slashes_whatever_the_id() {
         let key = |id: &[u8]| {
@@ -250,12 +208,5 @@ mod tests {
         assert_eq!(key(b"order-1001"), "orders/order-1001/7");
         assert_eq!(key(b"a/b c"), "orders/a%2Fb%20c/7");
         assert_eq!(key(b"\xff"), "orders/%FF/7");
-    }
-
-    #[test]
-    fn entry_ids_are_ordered_as_numbers() {
-        let id = |text: &str| text.parse::<EntryId>().unwrap();
-        assert!(id("9-10") > id("9-9") && id("10-0") > id("9-10"));
-        assert!("9".parse::<EntryId>().is_err() && "a-1".parse::<EntryId>().is_err());
     }
 }

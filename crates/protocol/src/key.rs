@@ -47,6 +47,24 @@ impl Keyspace {
         self.root("*:wake")
     }
 
+    /// STRING: the canary of a process on the node that serves `tag`.
+    #[must_use]
+    pub fn canary(&self, tag: &str, process: &str) -> Bytes {
+        self.root(&format!("{{{tag}}}:canary:{process}"))
+    }
+
+    /// STRING: one of the keys by which `overdue doctor` measures how late the node that serves `tag` expires.
+    #[must_use]
+    pub fn doctor(&self, tag: &str, name: &str) -> Bytes {
+        self.root(&format!("{{{tag}}}:doctor:{name}"))
+    }
+
+    /// Never exists: a write to it that changes nothing proves that the node which serves `tag` is a primary.
+    #[must_use]
+    pub fn guard(&self, tag: &str) -> Bytes {
+        self.root(&format!("{{{tag}}}:guard"))
+    }
+
     /// The keys of one partition of a queue.
     #[must_use]
     pub fn partition(&self, queue: &QueueName, number: u32) -> Partition {
@@ -128,6 +146,14 @@ impl Partition {
         retry_timers = b"retry-timers";
         /// HASH: the books, the last generation, the number of partitions, the last sweeper.
         tally = b"tally";
+        /// ZSET: watched key -> due ms.
+        watched = b"watched";
+        /// HASH: watched key -> captured value.
+        last = b"last";
+        /// ZSET: watched key -> position of the last look.
+        looked = b"looked";
+        /// ZSET: `<position>/<watched key>` -> position; and debts, `?<watched key>`.
+        fired = b"fired";
         /// CHANNEL: the new earliest due.
         wake = b"wake";
     }
@@ -169,6 +195,13 @@ mod tests {
         assert_eq!(partition.index(), "overdue:{orders:3}:index");
         assert_eq!(partition.retry_index(), "overdue:{orders:3}:retry-index");
         assert_eq!(partition.wake(), "overdue:{orders:3}:wake");
+        assert_eq!(partition.watched(), "overdue:{orders:3}:watched");
+        assert_eq!(partition.last(), "overdue:{orders:3}:last");
+        assert_eq!(partition.looked(), "overdue:{orders:3}:looked");
+        assert_eq!(partition.fired(), "overdue:{orders:3}:fired");
+        assert_eq!(keys.canary("0", "relay:1"), "overdue:{0}:canary:relay:1");
+        assert_eq!(keys.guard("0"), "overdue:{0}:guard");
+        assert_eq!(keys.doctor("0", "4f:1"), "overdue:{0}:doctor:4f:1");
     }
 
     #[test]

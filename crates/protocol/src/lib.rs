@@ -17,6 +17,7 @@ pub mod reply;
 pub mod retry;
 pub mod script;
 pub mod tally;
+pub mod watch;
 
 pub use answer::Malformed;
 pub use call::Call;

@@ -90,7 +90,8 @@ impl Default for Namespace {
     }
 }
 
-/// The id of a timer: 1 to 512 bytes, binary-safe. At most one timer per queue and id is armed.
+/// The id of a timer: 1 to 512 bytes, binary-safe. At most one timer per queue and id is armed. The timeout of a watched
+/// key has the key's name as its id, which may be longer.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TimerId(Bytes);
 
@@ -114,6 +115,19 @@ impl TimerId {
         );
         let given = if id.is_empty() { String::new() } else { shown };
         Err(InvalidName { what: "the timer id", given, rule: "1 to 512 bytes" })
+    }
+
+    /// The name of a watched key as an id: of any length from 1 byte.
+    ///
+    /// # Errors
+    /// An empty name: no script can carry it.
+    pub fn of_key(name: impl Into<Bytes>) -> Result<Self, InvalidName> {
+        let name = name.into();
+        if name.is_empty() {
+            let (what, given) = ("the name of the watched key", String::new());
+            return Err(InvalidName { what, given, rule: "at least 1 byte" });
+        }
+        Ok(Self(name))
     }
 
     /// The bytes of the id.
@@ -172,5 +186,11 @@ mod tests {
         assert!(TimerId::new(vec![b'x'; 512]).is_ok());
         assert!(TimerId::new(vec![b'x'; 513]).is_err());
         assert!(TimerId::new(Bytes::new()).is_err());
+    }
+
+    #[test]
+    fn the_name_of_a_watched_key_is_an_id_of_any_length_but_none() {
+        assert_eq!(TimerId::of_key(vec![0xff; 100_000]).unwrap().as_bytes().len(), 100_000);
+        assert!(TimerId::of_key(Bytes::new()).is_err());
     }
 }

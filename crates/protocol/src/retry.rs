@@ -10,7 +10,7 @@ use crate::name::{GroupName, TimerId};
 pub struct RetryMember {
     /// The group it is addressed to. The text before the first `/`.
     pub group: GroupName,
-    /// The timer's id. It may hold slashes.
+    /// The timer's id, or the name of a watched key. It may hold slashes.
     pub id: TimerId,
     /// The generation. The text after the last `/`.
     pub generation: Generation,
@@ -36,7 +36,7 @@ impl RetryMember {
         let last = member.iter().rposition(|&b| b == b'/').filter(|&last| last > first)?;
         Some(Self {
             group: GroupName::new(std::str::from_utf8(&member[..first]).ok()?).ok()?,
-            id: TimerId::new(member.slice(first + 1..last)).ok()?,
+            id: TimerId::of_key(member.slice(first + 1..last)).ok()?,
             generation: std::str::from_utf8(&member[last + 1..]).ok()?.parse().ok()?,
         })
     }
@@ -48,10 +48,11 @@ mod tests {
 
     #[test]
     fn an_id_with_slashes_comes_back() {
-        for id in ["a", "a/b", "/", "//", "a/7/"] {
+        let long = "/".repeat(70_000);
+        for id in ["a", "a/b", "/", "//", "a/7/", &long] {
             let member = RetryMember {
                 group: GroupName::new("billing").unwrap(),
-                id: TimerId::try_from(id).unwrap(),
+                id: TimerId::of_key(id.to_owned()).unwrap(),
                 generation: 42,
             };
             assert_eq!(RetryMember::decode(&member.encode()), Some(member));

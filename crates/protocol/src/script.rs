@@ -11,17 +11,42 @@ pub struct Script {
     pub text: &'static str,
 }
 
+macro_rules! script {
+    ($name:literal, $head:expr $(, $lib:literal)*) => {
+        Script {
+            name: $name,
+            text: concat!(
+                $head,
+                $(include_str!(concat!("../../../lua/lib/", $lib, ".lua")),)*
+                include_str!(concat!("../../../lua/", $name, ".lua")),
+            ),
+        }
+    };
+}
+
+/// The first line of a script that runs at a node of a cluster, for keys of any slots that the node serves. Redis 6.2 knows no
+/// such line, takes it for an error, and needs none.
+macro_rules! cross_slot {
+    () => {
+        "#!lua flags=allow-cross-slot-keys,allow-oom\n"
+    };
+}
+
+/// What precedes the text of the scripts that end in `_ANYWHERE`.
+pub const CROSS_SLOT: &str = cross_slot!();
+
+/// [`TOUCH`] for the keys of a cluster's node.
+pub static TOUCH_ANYWHERE: Script = script!("touch", cross_slot!(), "clock", "value");
+/// Reads what keys hold, as far as it can be a payload.
+pub static VALUES: Script = script!("store/values", "", "value");
+/// [`VALUES`] for the keys of a cluster's node.
+pub static VALUES_ANYWHERE: Script = script!("store/values", cross_slot!(), "value");
+
 macro_rules! scripts {
     ($($(#[$doc:meta])* $ident:ident = $name:literal $(+ $lib:literal)*;)*) => {
         $(
             $(#[$doc])*
-            pub static $ident: Script = Script {
-                name: $name,
-                text: concat!(
-                    $(include_str!(concat!("../../../lua/lib/", $lib, ".lua")),)*
-                    include_str!(concat!("../../../lua/", $name, ".lua")),
-                ),
-            };
+            pub static $ident: Script = script!($name, "" $(, $lib)*);
         )*
 
         /// Every script, in the order of PROTOCOL.md section 3.
@@ -40,6 +65,14 @@ scripts! {
     SWEEP_RETRIES = "sweep_retries" + "clock" + "book" + "generation" + "record" + "put" + "group";
     /// Fires the given ids, if due.
     FIRE = "fire" + "clock" + "book" + "scores" + "generation" + "record" + "put" + "fire";
+    /// Marks a position, and reads when watched keys end, with proof of those it made expire.
+    TOUCH = "touch" + "clock" + "value";
+    /// Applies what touches and events say of watched keys.
+    SETTLE = "settle" + "clock" + "book" + "many" + "scores" + "record" + "put" + "watched" + "debts" + "expiry" + "settled";
+    /// Reads watched keys that are due.
+    DUE = "due" + "clock" + "put";
+    /// Forgets old names and looks of watched keys.
+    FORGET = "forget" + "clock";
     /// Creates a group, and its base for the books.
     JOIN = "join" + "clock" + "group" + "live";
     /// Acknowledges, and deletes what nobody else needs.

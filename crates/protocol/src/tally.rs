@@ -19,8 +19,14 @@ pub const REPLACED: &str = "replaced";
 pub const CANCELLED: &str = "cancelled";
 /// Generations that entered the stream from the index.
 pub const FIRED_TIMERS: &str = "fired_timers";
-/// Watched keys that entered the stream by proof.
+/// Watched keys that entered the stream, whatever the proof.
 pub const WATCHED_FIRED: &str = "watched_fired";
+/// Those of them that did so without proof.
+pub const WATCHED_UNPROVEN: &str = "watched_unproven";
+/// Watched keys that left the index without proof and without a timeout.
+pub const WATCHED_DROPPED: &str = "watched_dropped";
+/// Positions up to this may have been forgotten, microseconds.
+pub const HORIZON: &str = "horizon";
 /// Retries of groups that are gone, moved to the dead letters.
 pub const GROUP_GONE: &str = "group_gone";
 /// Entries ever put in that are addressed to one group.

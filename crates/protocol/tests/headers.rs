@@ -7,8 +7,9 @@ use std::path::Path;
 
 use bytes::Bytes;
 use overdue_protocol::call::{
-    Ask, Bury, Cancel, CancelItem, Claim, Complete, Discard, Drop, Fire, From, Holder, Join, Mode, Release,
-    Renew, Replay, Retire, Retry, Schedule, ScheduleItem, Standing, Sweep, SweepRetries, Trim, When,
+    Ask, Bury, Cancel, CancelItem, Claim, Complete, Discard, Drop, DuePage, Fire, Forget, From, Holder, Join,
+    Mode, Release, Renew, Replay, Retire, Retry, Schedule, ScheduleItem, Settle, SettledWord, Standing,
+    Sweep, SweepRetries, Trim, When,
 };
 use overdue_protocol::entry::EntryId;
 use overdue_protocol::{Call, GroupName, Keyspace, QueueName, TimerId, script};
@@ -158,4 +159,28 @@ fn the_calls_send_the_keys_that_the_headers_declare() {
     check_keys(&Replay { partition: p(), letters: vec![] });
     check_keys(&Discard { partition: p(), items: vec![] });
     check_keys(&Drop { partition: p(), group, cursor: None });
+    check_keys(&Settle { partition: p(), items: vec![] });
+    check_keys(&DuePage { partition: p(), limit: 1, offset: 0, ahead_ms: 0 });
+    check_keys(&Forget { partition: p(), upto: 1, limit: 1 });
+}
+
+#[test]
+fn a_script_for_keys_of_any_slots_differs_in_its_first_line_only() {
+    for (plain, anywhere) in
+        [(&script::TOUCH, &script::TOUCH_ANYWHERE), (&script::VALUES, &script::VALUES_ANYWHERE)]
+    {
+        assert_eq!(anywhere.text.strip_prefix(script::CROSS_SLOT), Some(plain.text));
+        assert_eq!((anywhere.name, script::CROSS_SLOT.matches('\n').count()), (plain.name, 1));
+        assert!(plain.text.contains("-- KEYS    none"));
+    }
+}
+
+#[test]
+fn every_word_of_settle_stands_in_its_header() {
+    let (_, text) = files("").into_iter().find(|(name, _)| name == "settle").unwrap();
+    let answer = section(&text, "ANSWER").unwrap();
+    for word in SettledWord::ALL {
+        assert!(answer.split(|c: char| !c.is_alphanumeric() && c != '_').any(|one| one == word.as_str()));
+        assert!(script::SETTLE.text.contains(&format!("'{}'", word.as_str())), "{}", word.as_str());
+    }
 }

@@ -16,6 +16,8 @@ pub(crate) struct Alarm {
     rung: Notify,
     now: AtomicBool,
     earliest: AtomicU64,
+    /// How long after a deadline it is to be looked at, milliseconds; before it when negative.
+    shift_ms: i64,
 }
 
 /// What an alarm said.
@@ -23,13 +25,13 @@ pub(crate) struct Alarm {
 pub(crate) enum Rung {
     /// Sweep now: something may have been missed.
     Now,
-    /// Something is due at this time, unix milliseconds on the server's clock.
+    /// Something is to be looked at then, unix milliseconds on the server's clock.
     Due(u64),
 }
 
 impl Default for Alarm {
     fn default() -> Self {
-        Self { rung: Notify::new(), now: AtomicBool::new(false), earliest: AtomicU64::new(NONE) }
+        Self { rung: Notify::new(), now: AtomicBool::new(false), earliest: AtomicU64::new(NONE), shift_ms: 0 }
     }
 }
 
@@ -39,8 +41,9 @@ impl Alarm {
         self.rung.notify_one();
     }
 
-    fn due(&self, due_ms: u64) {
-        self.earliest.fetch_min(due_ms, Ordering::AcqRel);
+    /// Something is due at `due_ms`.
+    pub(crate) fn due(&self, due_ms: u64) {
+        self.earliest.fetch_min(due_ms.saturating_add_signed(self.shift_ms), Ordering::AcqRel);
         self.rung.notify_one();
     }
 
@@ -70,9 +73,9 @@ pub(crate) struct Alarms {
 }
 
 impl Alarms {
-    /// A new alarm for a loop over `partition`.
-    pub(crate) fn register(&self, partition: &Partition) -> Arc<Alarm> {
-        let alarm = Arc::new(Alarm::default());
+    /// A new alarm for a loop over `partition`, which looks at what is due `shift_ms` after it is, or before.
+    pub(crate) fn register(&self, partition: &Partition, shift_ms: i64) -> Arc<Alarm> {
+        let alarm = Arc::new(Alarm { shift_ms, ..Alarm::default() });
         let key = (partition.queue().clone(), partition.number());
         self.with(|loops| loops.entry(key).or_default().push(Arc::clone(&alarm)));
         alarm
@@ -128,5 +131,8 @@ mod tests {
         alarm.sweep_now();
         assert_eq!(alarm.rung().await, Rung::Now);
         assert_eq!(alarm.rung().await, Rung::Due(50));
+        let ahead = Alarm { shift_ms: -30, ..Alarm::default() };
+        ahead.due(100);
+        assert_eq!(ahead.rung().await, Rung::Due(70), "it is looked at before it is due");
     }
 }

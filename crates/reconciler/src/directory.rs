@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use overdue_protocol::{Partition, QueueName};
-use overdue_store::Result;
+use overdue_store::{Backoff, Result};
 use overdue_telemetry::label::Loop;
 use overdue_telemetry::{Metric, Progress};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::backoff::Backoff;
 use crate::pass::{IndexPass, RetryPass};
 use crate::sweeper::Sweeper;
 use crate::{Shared, sample, trimmer};
@@ -69,7 +68,7 @@ impl Directory {
     /// Starts the loops and looks for new queues until `stop`; then waits for the loops.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
         let mut reconnects = self.shared.store.reconnects();
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::default();
         loop {
             self.start_missing(&stop);
             tokio::select! {
@@ -90,7 +89,7 @@ impl Directory {
                 }
                 tokio::select! {
                     () = stop.cancelled() => break,
-                    () = tokio::time::sleep(backoff.next()) => {}
+                    () = tokio::time::sleep(backoff.next_wait()) => {}
                 }
                 self.shared.alarms.queues_changed(); // what was asked for is still to be done
             } else {
@@ -128,13 +127,13 @@ impl Directory {
 fn start(shared: &Shared, partition: &Partition, stop: &CancellationToken, loops: &TaskTracker) {
     let name = format!("{}:{}", partition.queue(), partition.number());
     let progress = |kind, of: &str, bound| shared.health.register(kind, of, bound);
+    let alarm = || shared.alarms.register(partition, 0);
     let index = IndexPass::new(shared, partition);
-    let sweeper = Sweeper::new(shared, partition, index, progress(Loop::Sweep, &name, SWEEP_BOUND));
-    loops.spawn(sweeper.run(stop.clone()));
+    let sweeping = progress(Loop::Sweep, &name, SWEEP_BOUND);
+    loops.spawn(Sweeper::new(shared, partition, index, alarm(), sweeping).run(stop.clone()));
     let retries = RetryPass::new(shared, partition);
-    let retry_name = format!("{name} retries");
-    let sweeper = Sweeper::new(shared, partition, retries, progress(Loop::Sweep, &retry_name, SWEEP_BOUND));
-    loops.spawn(sweeper.run(stop.clone()));
+    let sweeping = progress(Loop::Sweep, &format!("{name} retries"), SWEEP_BOUND);
+    loops.spawn(Sweeper::new(shared, partition, retries, alarm(), sweeping).run(stop.clone()));
     let progress = progress(Loop::Trim, &name, SLOW_BOUND);
     loops.spawn(trimmer::run(shared.clone(), partition.clone(), progress, stop.clone()));
 }

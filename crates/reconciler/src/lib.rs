@@ -1,4 +1,4 @@
-//! The reconciler of Overdue: sweeps what is due, trims streams, takes samples.
+//! The reconciler of Overdue: sweeps what is due, nudges watched keys, trims streams, takes samples.
 //!
 //! A sorted set of deadlines knows what is due to the millisecond, whatever else Redis holds. So for each
 //! partition there is a loop that sweeps until nothing is due, then sleeps until the next deadline, a wake
@@ -11,8 +11,8 @@
 //! with [`SweepNow`].
 
 mod alarm;
-mod backoff;
 mod directory;
+mod nudger;
 mod pass;
 mod sample;
 mod settings;
@@ -28,7 +28,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::alarm::Alarms;
 use crate::directory::Directory;
+use crate::nudger::Nudgers;
 
+pub use crate::nudger::Watching;
 pub use crate::settings::Settings;
 
 /// What every loop of a reconciler shares.
@@ -45,14 +47,15 @@ struct Shared {
 pub struct Reconciler {
     shared: Shared,
     directory: Directory,
+    nudgers: Option<Nudgers>,
 }
 
-/// Tells a reconciler that something may have been missed: it sweeps everything at once.
+/// Tells a reconciler that something may have been missed: it sweeps and nudges everything at once.
 #[derive(Clone)]
 pub struct SweepNow(Arc<Alarms>);
 
 impl SweepNow {
-    /// Sweeps every partition now.
+    /// Looks at every partition now.
     pub fn sweep_now(&self) {
         self.0.sweep_all();
     }
@@ -73,7 +76,7 @@ impl Reconciler {
         };
         let mut directory = Directory::new(shared.clone());
         directory.read().await?;
-        Ok(Self { shared, directory })
+        Ok(Self { shared, directory, nudgers: None })
     }
 
     /// A handle for whoever learns of gaps.
@@ -82,8 +85,18 @@ impl Reconciler {
         SweepNow(Arc::clone(&self.shared.alarms))
     }
 
+    /// Nudges watched keys too when they are due. For once, before it runs.
+    pub fn watch(&mut self, watching: Watching) {
+        self.nudgers = Some(Nudgers::new(&self.shared, watching));
+    }
+
     /// Runs until `stop`; calls under way are waited for, under the store's own deadline.
     pub async fn run(self, stop: CancellationToken) {
-        tokio::join!(wakes::listen(&self.shared, &stop), self.directory.run(stop.clone()));
+        let nudging = async {
+            if let Some(nudgers) = self.nudgers {
+                nudgers.run(stop.clone()).await;
+            }
+        };
+        tokio::join!(wakes::listen(&self.shared, &stop), self.directory.run(stop.clone()), nudging);
     }
 }

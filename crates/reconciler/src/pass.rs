@@ -28,8 +28,18 @@ pub(crate) struct Seen {
 
 /// One pass; a test may call it without a loop.
 pub(crate) trait Pass: Clone + Send + Sync + 'static {
+    /// What it is called in the log.
+    const NAME: &'static str = "sweep";
+    /// Passes under way at once while there is a backlog: the server never waits for us.
+    const IN_FLIGHT: usize = 2;
+
     /// Fires at most one page.
     fn sweep(&self) -> impl Future<Output = Result<Seen>> + Send;
+
+    /// Waits until there is something to do that no deadline and no wake message tells of. Safe to drop.
+    fn stirred(&self) -> impl Future<Output = ()> + Send {
+        std::future::pending()
+    }
 }
 
 /// Fires what is due from the index.

@@ -21,6 +21,8 @@ struct Sample {
     retries: u64,
     entries: u64,
     dead: u64,
+    watched: u64,
+    watched_overdue: u64,
     /// Pending, and undelivered where Redis knows.
     groups: BTreeMap<String, (u64, Option<u64>)>,
 }
@@ -59,7 +61,7 @@ async fn read(store: &Store, partitions: &[Partition]) -> Result<Sample> {
     let mut sample = Sample::default();
     for partition in partitions {
         let (stream, dead) = (partition.stream(), partition.dead());
-        let (armed, head, overdue, retries, entries, dead, groups) = tokio::try_join!(
+        let (armed, head, overdue, retries, entries, dead, groups, watched, watched_overdue) = tokio::try_join!(
             store.depth(partition),
             store.head(partition),
             store.overdue_count(partition, now_ms),
@@ -67,6 +69,8 @@ async fn read(store: &Store, partitions: &[Partition]) -> Result<Sample> {
             store.length(&stream),
             store.length(&dead),
             store.groups(partition),
+            store.watched_depth(partition),
+            store.watched_overdue_count(partition, now_ms),
         )?;
         sample.armed += armed;
         sample.overdue += overdue;
@@ -74,6 +78,8 @@ async fn read(store: &Store, partitions: &[Partition]) -> Result<Sample> {
         sample.retries += retries;
         sample.entries += entries;
         sample.dead += dead;
+        sample.watched += watched;
+        sample.watched_overdue += watched_overdue;
         for group in groups {
             let sums = sample.groups.entry(group.name).or_insert((0, Some(0)));
             sums.0 += group.pending;
@@ -92,6 +98,8 @@ fn report(queue: &QueueName, sample: &Sample, partitions: usize) {
     set(Metric::RetriesWaiting, sample.retries);
     set(Metric::StreamEntries, sample.entries);
     set(Metric::DeadLetters, sample.dead);
+    set(Metric::Watched, sample.watched);
+    set(Metric::WatchedOverdue, sample.watched_overdue);
     set(Metric::Partitions, partitions as u64);
     for (group, (pending, undelivered)) in &sample.groups {
         Metric::Pending.set(*pending as f64, &[queue, group]);

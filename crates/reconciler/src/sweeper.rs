@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use overdue_protocol::Partition;
-use overdue_store::{Error, Result};
+use overdue_store::{Backoff, Error, Result};
 use overdue_telemetry::{Progress, Throttle};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -12,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Shared;
 use crate::alarm::{Alarm, Alarms, Rung};
-use crate::backoff::Backoff;
 use crate::pass::{Pass, Seen};
 
 /// The longest sleep: a lost wake message costs at most this.
@@ -23,8 +22,6 @@ const LOOK_BLIND: Duration = Duration::from_millis(10);
 const PACE: Duration = Duration::from_millis(2);
 /// The longest step back before another process that fires here.
 const STEP_BACK_US: u64 = 2_000;
-/// Sweeps under way at once while there is a backlog: the server never waits for us.
-const IN_FLIGHT: usize = 2;
 
 /// One loop.
 pub(crate) struct Sweeper<P> {
@@ -45,15 +42,21 @@ struct Plan {
 }
 
 impl<P: Pass> Sweeper<P> {
-    pub(crate) fn new(shared: &Shared, partition: &Partition, pass: P, progress: Progress) -> Self {
+    pub(crate) fn new(
+        shared: &Shared,
+        partition: &Partition,
+        pass: P,
+        alarm: Arc<Alarm>,
+        progress: Progress,
+    ) -> Self {
         Self {
             pass,
             partition: partition.clone(),
             alarms: Arc::clone(&shared.alarms),
-            alarm: shared.alarms.register(partition),
+            alarm,
             progress,
             throttle: Arc::clone(&shared.throttle),
-            backoff: Backoff::new(),
+            backoff: Backoff::default(),
             steps_back: false,
         }
     }
@@ -78,7 +81,7 @@ impl<P: Pass> Sweeper<P> {
         self.learn(seen);
         let mut calls = JoinSet::new();
         while seen.more && !stop.is_cancelled() || !calls.is_empty() {
-            while seen.more && calls.len() < IN_FLIGHT {
+            while seen.more && calls.len() < P::IN_FLIGHT {
                 let pass = self.pass.clone();
                 calls.spawn(async move { pass.sweep().await });
             }
@@ -115,22 +118,28 @@ impl<P: Pass> Sweeper<P> {
 
     fn wait_out(&mut self, error: &Error) -> Plan {
         self.progress.fail(error.kind().as_str());
-        let wait = self.backoff.next();
-        if let Some(pass) = self.throttle.pass("sweep failed", std::time::Instant::now()) {
+        let wait = self.backoff.next_wait();
+        let what = P::NAME;
+        if let Some(pass) = self.throttle.pass(what, std::time::Instant::now()) {
             let queue = self.partition.queue();
-            tracing::warn!(%queue, partition = self.partition.number(), %error, wait_ms = wait.as_millis() as u64, "sweep failed{pass}");
+            tracing::warn!(%queue, partition = self.partition.number(), %error, wait_ms = wait.as_millis() as u64, "{what} failed{pass}");
         }
         Plan { at: Instant::now() + wait, server: None }
     }
 
     /// Sleeps as planned; a wake message may bring the end forward, but not before `earliest`.
     async fn sleep(&self, mut plan: Plan, earliest: Instant, stop: &CancellationToken) {
+        // While Redis fails us, the back-off stands.
+        let mut may_stir = plan.server.is_some();
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = sleep_until(plan.at) => return,
+                () = self.pass.stirred(), if may_stir => {
+                    plan.at = plan.at.min(earliest);
+                    may_stir = false;
+                }
                 rung = self.alarm.rung() => match (rung, plan.server) {
-                    // While Redis fails us, the back-off stands.
                     (_, None) => {}
                     (Rung::Now, Some(_)) => plan.at = plan.at.min(earliest),
                     (Rung::Due(due_ms), Some((now_ms, answered))) => {

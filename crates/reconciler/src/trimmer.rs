@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use overdue_protocol::Partition;
 use overdue_protocol::call::Trim;
+use overdue_store::Backoff;
 use overdue_telemetry::{Metric, Progress};
 use tokio_util::sync::CancellationToken;
 
 use crate::Shared;
-use crate::backoff::Backoff;
 
 /// Between two passes when there is nothing left to delete.
 const EVERY: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ pub(crate) async fn run(shared: Shared, partition: Partition, progress: Progress
         dead_max: shared.settings.dead_max,
         dead_max_age_ms: shared.settings.dead_max_age.as_millis() as u64,
     };
-    let mut backoff = Backoff::new();
+    let mut backoff = Backoff::default();
     loop {
         let wait = match shared.store.run(&call).await {
             Ok(done) => {
@@ -43,7 +43,7 @@ pub(crate) async fn run(shared: Shared, partition: Partition, progress: Progress
                 if let Some(pass) = shared.throttle.pass("trim failed", Instant::now()) {
                     tracing::warn!(queue = %call.partition.queue(), %error, "trim failed{pass}");
                 }
-                EVERY.max(backoff.next())
+                EVERY.max(backoff.next_wait())
             }
         };
         tokio::select! {

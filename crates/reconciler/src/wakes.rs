@@ -69,12 +69,12 @@ async fn hear(shared: &Shared, mut signals: Receiver<Signal>, stop: &Cancellatio
                     tracing::warn!("no wake messages for now: looking every 10 ms instead{pass}");
                 }
             }
-            Some(Signal::Lost(_)) => {
+            Some(Signal::Lost { .. }) => {
                 shared.alarms.sweep_all();
                 shared.alarms.queues_changed();
             }
             Some(Signal::Message { channel, payload }) => pass_on(shared, &channel, &payload),
-            Some(Signal::Expired { .. }) => {}
+            Some(Signal::Opened(_) | Signal::Closed(_) | Signal::Event { .. }) => {}
         }
     }
 }

@@ -7,14 +7,20 @@
 //! decides by the server's clock whether a named timer is due; a forged or late notification changes
 //! nothing.
 //!
-//! The listener fails fast at start, and later reconnects for ever. It never calls Redis from the task
-//! that reads the subscription.
+//! The [`Listener`] hears of keyed timers. The [`Watcher`] hears of watched keys, of which a notification may be all
+//! that is ever known: there every expiry has a name, and what is not settled yet is known too.
+//!
+//! Both fail fast at start, and later reconnect for ever. They never call Redis from the task that reads the
+//! subscription.
 
 mod flags;
 mod gaps;
 mod lane;
 mod listener;
 mod settings;
+mod watching;
 
+pub use crate::flags::missing as missing_flags;
 pub use crate::listener::Listener;
 pub use crate::settings::{KeyspaceEvents, Settings};
+pub use crate::watching::{Notifications, ScanNow, WatchSettings, Watcher, watch_patterns};

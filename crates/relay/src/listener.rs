@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use overdue_store::{Result, Signal, Store, Subscriber};
+use overdue_store::{Nodes, Result, Signal, Store, Subscriber};
 use overdue_telemetry::label::{GapReason, Loop, NotificationResult, Role};
 use overdue_telemetry::{Health, Metric, Progress, Throttle};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -24,8 +24,6 @@ const LANES: usize = 4;
 const BOUND: Duration = Duration::from_secs(5);
 /// Between two reports.
 const TICK: Duration = Duration::from_millis(500);
-/// Between two looks at the server's flags.
-const FLAGS_EVERY: Duration = Duration::from_secs(5);
 
 /// A listener that holds a verified subscription and is ready to run.
 pub struct Listener {
@@ -33,39 +31,50 @@ pub struct Listener {
     settings: Settings,
     subscriber: Subscriber,
     signals: mpsc::Receiver<Signal>,
-    flags: Flags,
+    /// Until it runs in a task of its own.
+    flags: Option<Flags>,
+    /// Tells the flags that they may be those of another server.
+    new_server: Arc<Notify>,
     gaps: Gaps,
     progress: Progress,
     throttle: Arc<Throttle>,
 }
 
 impl Listener {
-    /// Looks at the server's flags and subscribes. `on_gap` is called whenever notifications may have been
-    /// missed; it must not block.
+    /// Looks at the flags of every node and subscribes. `needs` are the flags that the notifications need, those of
+    /// keyed timers (`Ex`) among them, in any order. `on_gap` is called whenever notifications may have been missed;
+    /// it must not block.
     ///
     /// # Errors
     /// Redis does not answer, or refuses the subscription.
     pub async fn start(
         store: Store,
+        nodes: Nodes,
+        needs: &str,
         settings: Settings,
         health: Health,
         on_gap: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self> {
         let progress = health.register(Loop::Listen, "", BOUND);
-        let mut flags = Flags::new(store.clone(), settings.keyspace_events, health);
-        flags.look().await?;
+        let throttle = Arc::<Throttle>::default();
+        let mut flags = Flags::new(nodes, settings.keyspace_events, needs, health, Arc::clone(&throttle));
+        flags.look().await;
         let pattern = format!("__keyevent@{}__:expired", store.db());
         let role = Role::Notification.as_str();
         let (subscriber, signals) =
             Subscriber::open(store.settings(), role, vec![pattern], settings.capacity).await?;
-        let (gaps, throttle) = (Gaps::new(on_gap), Arc::default());
-        Ok(Self { store, settings, subscriber, signals, flags, gaps, progress, throttle })
+        let (gaps, new_server) = (Gaps::new(on_gap), Arc::default());
+        let flags = Some(flags);
+        Ok(Self { store, settings, subscriber, signals, flags, new_server, gaps, progress, throttle })
     }
 
     /// Runs until `stop`; what was heard before is fired first.
     pub async fn run(mut self, stop: CancellationToken) {
         let tasks = TaskTracker::new();
         let lanes: Vec<_> = (0..LANES).map(|_| self.open_lane(&tasks)).collect();
+        if let Some(flags) = self.flags.take() {
+            tasks.spawn(flags.run(Arc::clone(&self.new_server), stop.clone()));
+        }
         tasks.close();
         self.hear(&lanes, &stop).await;
         drop(lanes);
@@ -85,7 +94,6 @@ impl Listener {
         let mut state = State::default();
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut looked = Instant::now();
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -95,18 +103,13 @@ impl Listener {
                 },
                 _ = tick.tick() => self.tell(&mut state),
             }
-            if state.up && (state.new_server || looked.elapsed() > FLAGS_EVERY) {
-                state.new_server = false;
-                looked = Instant::now();
-                self.look_at_flags().await;
-            }
         }
     }
 
     fn take(&self, signal: Signal, state: &mut State, lanes: &[mpsc::Sender<Named>]) {
         let role = Role::Notification.as_str();
         match signal {
-            Signal::Expired { key, .. } => self.name(&key, state, lanes),
+            Signal::Event { name, key, .. } if name == "expired" => self.name(&key, state, lanes),
             Signal::Up => {
                 state.up = true;
                 Metric::SubscriptionUp.set(1.0, &[role]);
@@ -114,7 +117,7 @@ impl Listener {
                 self.gaps.declare(GapReason::Reconnect);
                 if state.was_down {
                     // It may be another server, or a restarted one, with other flags.
-                    state.new_server = true;
+                    self.new_server.notify_one();
                     Metric::Reconnects.count(1, &[role]);
                     if let Some(pass) = self.throttle.pass("subscribed again", Instant::now()) {
                         tracing::info!("subscribed again; sweeping for what was missed{pass}");
@@ -129,11 +132,12 @@ impl Listener {
                     tracing::warn!("the subscription broke; sweeps carry on alone until it is back{pass}");
                 }
             }
-            Signal::Lost(count) => {
+            Signal::Lost { count, .. } => {
                 Metric::NotificationsDropped.count(count, &[]);
                 self.gaps.declare(GapReason::Lag);
             }
-            Signal::Message { .. } => {}
+            // One node that comes or goes is heard by the words about all of them.
+            Signal::Opened(_) | Signal::Closed(_) | Signal::Event { .. } | Signal::Message { .. } => {}
         }
     }
 
@@ -165,14 +169,6 @@ impl Listener {
             self.gaps.declare(GapReason::Overflow);
         }
     }
-
-    async fn look_at_flags(&mut self) {
-        if let Err(error) = self.flags.look().await
-            && let Some(pass) = self.throttle.pass("flags failed", Instant::now())
-        {
-            tracing::warn!(%error, "the server's notification flags could not be read{pass}");
-        }
-    }
 }
 
 /// What the listener knows of its subscription.
@@ -180,7 +176,6 @@ impl Listener {
 struct State {
     up: bool,
     was_down: bool,
-    new_server: bool,
     /// Notifications that found their lane full since the last tick.
     dropped: u64,
 }

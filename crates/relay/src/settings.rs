@@ -22,12 +22,12 @@ pub struct Settings {
     /// What to do about the server's flags. Default: add.
     pub keyspace_events: KeyspaceEvents,
     /// How many notifications may wait on their way in; what comes on top is dropped and swept for.
-    /// Default: 16,384.
+    /// Default: 65,536.
     pub capacity: usize,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { queues: Vec::new(), keyspace_events: KeyspaceEvents::Add, capacity: 16_384 }
+        Self { queues: Vec::new(), keyspace_events: KeyspaceEvents::Add, capacity: 65_536 }
     }
 }

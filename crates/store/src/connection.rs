@@ -16,7 +16,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::debug;
 
-use crate::dial::{self, Purpose};
+use crate::dial;
 use crate::endpoint::Endpoint;
 use crate::fault::Fault;
 use crate::frame;
@@ -26,6 +26,9 @@ use crate::{ErrorKind, Result, Settings};
 
 /// How long a forced reconnect, a polite end and the naming of a connection may take.
 pub(crate) const HOUSEKEEPING: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether there is a connection while an answer is waited for.
+const GLANCE: Duration = Duration::from_millis(100);
 
 /// A connection that reconnects for ever, until it is closed or dropped.
 pub(crate) struct Connection {
@@ -46,33 +49,43 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Connects; fails fast and says why.
-    pub(crate) async fn open(settings: &Settings, role: &str, purpose: Purpose) -> Result<Self> {
+    pub(crate) async fn open(settings: &Settings, role: &str) -> Result<Self> {
         let (at, tls) = settings.endpoint()?;
-        let client = dial::client(settings, &at, tls, purpose);
-        Self::start(client, settings, &at, Some(role)).await
+        let client = dial::client(settings, &at, tls);
+        Self::start(client, settings, &at, role).await
     }
 
-    /// Connects a client that was built by [`dial::client`]. Without a role it is not named.
+    /// Connects a client that was built by [`dial::client`].
     pub(crate) async fn start(
         client: Client,
         settings: &Settings,
         at: &Endpoint,
-        role: Option<&str>,
+        role: &str,
     ) -> Result<Self> {
+        Self::begin(client, settings, at, role)
+            .await
+            .map_err(|fault| fault.during("connect", &at.to_string()))
+    }
+
+    /// The same, for those who say themselves what was being done.
+    pub(crate) async fn begin(
+        client: Client,
+        settings: &Settings,
+        at: &Endpoint,
+        role: &str,
+    ) -> std::result::Result<Self, Fault> {
         let place = at.to_string();
         let driver = Driver::default();
         let closed = Arc::new(AtomicBool::new(false));
         let mut reconnects = client.reconnect_rx();
-        let task = first_connect(&client, settings.connect_deadline)
-            .await
-            .map_err(|fault| fault.during("connect", &place))?;
+        let task = first_connect(&client, settings.connect_deadline).await?;
         driver.set(&task);
         // The first one counts before anybody asks.
         let first: Vec<Server> = std::iter::from_fn(|| reconnects.try_recv().ok()).collect();
         let (made, _) = watch::channel(first.len() as u64);
         let keeper = Keeper {
             client: client.clone(),
-            name: role.map(dial::name),
+            name: dial::name(role),
             made: made.clone(),
             driver: driver.clone(),
             closed: closed.clone(),
@@ -110,6 +123,35 @@ impl Connection {
         self.clustered
     }
 
+    /// Waits at most so long until it is connected; answers whether it is.
+    pub(crate) async fn is_up_within(&self, patience: Duration) -> bool {
+        self.is_up() || self.wait_until_up(Instant::now() + patience).await.is_ok()
+    }
+
+    /// Waits for an answer as long as it is connected, and no longer: the library would wait until the deadline.
+    pub(crate) async fn while_up<T>(
+        &self,
+        answer: impl Future<Output = std::result::Result<T, Fault>>,
+    ) -> std::result::Result<T, Fault> {
+        let broke = async {
+            loop {
+                sleep(GLANCE).await;
+                if !self.is_up_within(GLANCE).await {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            answer = answer => answer,
+            () = broke => Err(Fault::new(ErrorKind::OutcomeUnknown, "the connection broke")),
+        }
+    }
+
+    /// Whether it is connected.
+    pub(crate) fn is_up(&self) -> bool {
+        !self.closed.load(Relaxed) && self.client.is_connected()
+    }
+
     /// Counts connections made, the first included.
     pub(crate) fn made(&self) -> watch::Receiver<u64> {
         self.made.subscribe()
@@ -121,6 +163,8 @@ impl Connection {
         let mut pause = Duration::from_millis(5);
         loop {
             let fault = match self.attempt(order, until).await {
+                // On the connection to one node, a slot that has moved does not come back within the deadline.
+                Err(fault) if !self.clustered && fault.text.starts_with("MOVED") => return Err(fault),
                 Err(fault) if fault.passing && !fault.no_script => fault,
                 other => return other,
             };
@@ -145,11 +189,10 @@ impl Connection {
 
     async fn attempt(&self, order: &Order, until: Instant) -> std::result::Result<Resp3Frame, Fault> {
         self.wait_until_up(until).await?;
-        let (hash, node, blocking) = order.target(self.clustered);
+        let (hash, blocking) = order.target(self.clustered);
         let options = Options {
             max_attempts: Some(1),
             timeout: Some(until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))),
-            cluster_node: node,
             ..Options::default()
         };
         let command = CustomCommand::new_static(order.name, hash, blocking);

@@ -6,39 +6,25 @@ use fred::clients::Client;
 use fred::socket2::TcpKeepalive;
 use fred::types::Builder;
 use fred::types::RespVersion;
-use fred::types::config::{Config, ReconnectPolicy, ServerConfig, TlsConfig};
+use fred::types::config::{Config, ReconnectPolicy, ServerConfig, TlsConfig, TlsHostMapping};
+use tokio_rustls::TlsConnector;
 
 use crate::endpoint::{Endpoint, Place};
 use crate::{Secret, Settings};
-
-/// What a connection is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// Many commands at once. RESP2: cheaper to read.
-    Commands,
-    /// One blocked read. RESP2.
-    Reading,
-    /// A subscription of this many slots. RESP3: replies and messages are told apart by the server.
-    Subscription { slots: usize },
-}
 
 /// The first wait after a lost connection, the longest, and how much of a wait is left to chance, in milliseconds.
 const BACKOFF_MS: (u32, u32, u32) = (50, 2_000, 100);
 
 /// Builds a client that is not connected yet.
-pub(crate) fn client(settings: &Settings, at: &Endpoint, tls: Option<TlsConfig>, purpose: Purpose) -> Client {
+pub(crate) fn client(settings: &Settings, at: &Endpoint, tls: Option<TlsConnector>) -> Client {
     let config = Config {
         fail_fast: true,
         username: at.username.clone(),
         password: at.password.as_ref().map(Secret::expose).map(str::to_owned),
         server: server(&at.place),
-        version: if matches!(purpose, Purpose::Subscription { .. }) {
-            RespVersion::RESP3
-        } else {
-            RespVersion::RESP2
-        },
+        version: RespVersion::RESP2,
         database: (at.db > 0).then_some(at.db),
-        tls,
+        tls: tls.map(|tls| TlsConfig { connector: tls.into(), hostnames: TlsHostMapping::None }),
         ..Config::default()
     };
     let (first, longest, jitter) = BACKOFF_MS;
@@ -67,10 +53,7 @@ pub(crate) fn client(settings: &Settings, at: &Endpoint, tls: Option<TlsConfig>,
         .with_performance_config(|p| {
             // 0 would mean that a command may wait for ever.
             p.default_command_timeout = settings.command_deadline;
-            p.broadcast_channel_capacity = match purpose {
-                Purpose::Subscription { slots } => slots,
-                _ => 64,
-            };
+            p.broadcast_channel_capacity = 64;
         })
         .build()
         .expect("a builder with a config builds")

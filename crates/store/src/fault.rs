@@ -3,6 +3,8 @@
 //! The text counts, not the library's kind, which is `Unknown` for nearly every server error. Redis 6.2 wraps the
 //! errors of commands inside scripts, so the words are looked for in the text of those too.
 
+use std::io;
+
 use fred::error::{Error as FredError, ErrorKind as FredKind};
 
 use crate::{Error, ErrorKind};
@@ -56,11 +58,27 @@ impl Fault {
             FredKind::Routing | FredKind::Backpressure => {
                 Self { passing: true, ..Self::new(ErrorKind::Unavailable, text) }
             }
+            // Closed in the midst of it: handed over or not, nobody knows.
+            _ if text == "channel closed" => {
+                Self::new(ErrorKind::OutcomeUnknown, "the connection was closed meanwhile")
+            }
             FredKind::IO | FredKind::Canceled | FredKind::Protocol | FredKind::Tls => {
                 Self::new(ErrorKind::OutcomeUnknown, format!("the connection broke ({})", plain(text)))
             }
             _ => Self::of_reply(text),
         }
+    }
+
+    /// An error of a connection of ours to which no command was given that changes anything.
+    pub(crate) fn of_io(error: &io::Error) -> Self {
+        let text = error.to_string();
+        let text = text.split(" (os error").next().unwrap_or_default().replace(['\r', '\n'], " ");
+        let kind = match error.kind() {
+            // How a server without TLS ends a handshake.
+            io::ErrorKind::UnexpectedEof => ErrorKind::NotRedis,
+            _ => ErrorKind::Unreachable,
+        };
+        Self::new(kind, text)
     }
 
     /// An error of the client library while connecting: nothing of ours was sent.
@@ -110,12 +128,16 @@ const SENTENCES: &[(&str, ErrorKind)] = &[
     ("unknown command", ErrorKind::Refused),
     ("ACL failure in script", ErrorKind::Refused),
     ("can't run this command", ErrorKind::Refused),
+    ("user executing the script can't", ErrorKind::Refused),
     ("no permissions to", ErrorKind::Refused),
     ("without any password configured", ErrorKind::Refused),
     ("invalid password", ErrorKind::Refused),
     ("cluster support disabled", ErrorKind::Settings),
     ("DB index is out of range", ErrorKind::Settings),
     ("SELECT is not allowed in cluster mode", ErrorKind::Settings),
+    // What a script meets at a node whose slots are not its own any more.
+    ("access a non local key", ErrorKind::Unavailable),
+    ("while the cluster is down", ErrorKind::Unavailable),
 ];
 
 fn kind_of(word: &str, text: &str) -> ErrorKind {
@@ -199,11 +221,21 @@ mod tests {
                 Refused,
                 false,
             ),
+            (
+                "ERR The user executing the script can't access at least one of the keys mentioned in the command arguments",
+                Refused,
+                false,
+            ),
             ("ERR unknown command 'EVALSHA', with args beginning with: ", Refused, false),
             ("WRONGPASS invalid username-password pair or user is disabled.", Refused, false),
             ("DENIED Redis is running in protected mode because protected mode is enabled", Refused, false),
             ("ERR This instance has cluster support disabled", Settings, false),
             ("ERR user_script:1: attempt to index a nil value script: 5f, on @user_script:1.", Script, false),
+            (
+                "ERR Script attempted to access a non local key in a cluster node script: 5f, on @user_script:1.",
+                Unavailable,
+                false,
+            ),
             ("BUSYGROUP Consumer Group name already exists", Script, false),
         ] {
             let fault = Fault::of_reply(text);
@@ -225,6 +257,7 @@ mod tests {
         assert_eq!(command(FredKind::Timeout, "").kind, ErrorKind::OutcomeUnknown);
         assert_eq!(command(FredKind::IO, "Connection closed.").kind, ErrorKind::OutcomeUnknown);
         assert_eq!(command(FredKind::Canceled, "Canceled.").kind, ErrorKind::OutcomeUnknown);
+        assert_eq!(command(FredKind::Unknown, "channel closed").kind, ErrorKind::OutcomeUnknown);
         assert!(command(FredKind::Unknown, "Failed to route command.").passing);
         assert!(command(FredKind::Unknown, "Too many failed write attempts.").passing);
         let refused = "Os { code: 111, kind: ConnectionRefused, message: \"Connection refused\" }";

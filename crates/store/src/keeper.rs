@@ -68,7 +68,7 @@ pub(crate) async fn first_connect(
 /// Names each new connection, counts it, and starts the library's task again should it ever end.
 pub(crate) struct Keeper {
     pub(crate) client: Client,
-    pub(crate) name: Option<String>,
+    pub(crate) name: String,
     pub(crate) made: watch::Sender<u64>,
     pub(crate) driver: Driver,
     pub(crate) closed: Arc<AtomicBool>,
@@ -101,7 +101,6 @@ impl Keeper {
 
     /// Names the connection to a server.
     pub(crate) async fn set_name(&self, server: Server) {
-        let Some(name) = self.name.clone() else { return };
         let options = Options {
             timeout: Some(HOUSEKEEPING),
             max_attempts: Some(1),
@@ -109,7 +108,7 @@ impl Keeper {
             ..Options::default()
         };
         let command = CustomCommand::new_static("CLIENT", ClusterHash::Random, false);
-        let args: Vec<Value> = vec!["SETNAME".into(), name.into()];
+        let args: Vec<Value> = vec!["SETNAME".into(), self.name.clone().into()];
         if let Err(error) = self.client.with_options(&options).custom_raw(command, args).await {
             debug!(%error, "the connection has no name");
         }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use fred::types::config::Server;
 use fred::types::{ClusterHash, Value};
 
 /// A command to be sent once.
@@ -20,8 +19,6 @@ pub(crate) enum Route {
     Key(usize),
     /// The one that holds this slot.
     Slot(u16),
-    /// This one.
-    Node(Server),
     /// Any.
     Any,
     /// As `Key`, and the reply may take long.
@@ -29,21 +26,24 @@ pub(crate) enum Route {
 }
 
 impl Order {
-    /// Slot, node, and whether the connection is blocked meanwhile, in the library's words.
+    /// Slot, and whether the connection is blocked meanwhile, in the library's words.
     ///
-    /// For plain commands the library heeds a slot or a node and nothing else: an offset is passed over in silence,
-    /// and the first argument taken for the key.
-    pub(crate) fn target(&self, clustered: bool) -> (ClusterHash, Option<Server>, bool) {
-        let slot = |place: usize| match self.args.get(place) {
-            Some(Value::Bytes(key)) if clustered => ClusterHash::Custom(fred::util::redis_keyslot(key)),
-            _ => ClusterHash::Random,
-        };
-        match &self.route {
-            Route::Key(place) => (slot(*place), None, false),
-            Route::Blocking(place) => (slot(*place), None, true),
-            Route::Slot(slot) => (ClusterHash::Custom(*slot), None, false),
-            Route::Node(server) => (ClusterHash::Random, Some(server.clone()), false),
-            Route::Any => (ClusterHash::Random, None, false),
+    /// For plain commands the library heeds a slot and nothing else: an offset is passed over in silence, and the
+    /// first argument taken for the key.
+    pub(crate) fn target(&self, clustered: bool) -> (ClusterHash, bool) {
+        let slot = self.slot().filter(|_| clustered || matches!(self.route, Route::Slot(_)));
+        (slot.map_or(ClusterHash::Random, ClusterHash::Custom), matches!(self.route, Route::Blocking(_)))
+    }
+
+    /// The slot of the node that gets it; `None` = any node.
+    pub(crate) fn slot(&self) -> Option<u16> {
+        match self.route {
+            Route::Key(place) | Route::Blocking(place) => match self.args.get(place) {
+                Some(Value::Bytes(key)) => Some(fred::util::redis_keyslot(key)),
+                _ => None,
+            },
+            Route::Slot(slot) => Some(slot),
+            Route::Any => None,
         }
     }
 }

@@ -11,7 +11,6 @@ use overdue_protocol::{GroupName, RawEntry};
 use tokio::time::timeout;
 
 use crate::connection::Connection;
-use crate::dial::Purpose;
 use crate::frame;
 use crate::order::{Order, Route};
 use crate::{Result, Settings};
@@ -30,7 +29,7 @@ impl Reader {
     /// # Errors
     /// Within about `settings.connect_deadline`.
     pub async fn open(settings: &Settings, role: &str) -> Result<Self> {
-        let connection = Connection::open(settings, role, Purpose::Reading).await?.impatient();
+        let connection = Connection::open(settings, role).await?.impatient();
         Ok(Self { connection })
     }
 

@@ -52,6 +52,30 @@ fn digest(script: &'static Script) -> Bytes {
     digest
 }
 
+impl Order {
+    /// Runs a script that the server holds.
+    pub(crate) fn of_script(
+        script: &'static Script,
+        keys: Vec<Bytes>,
+        args: Vec<Bytes>,
+        deadline: Duration,
+    ) -> Self {
+        let mut all: Vec<Value> = Vec::with_capacity(2 + keys.len() + args.len());
+        // The key stands behind the digest and the number of keys.
+        let route = if keys.is_empty() { Route::Any } else { Route::Key(2) };
+        all.push(Value::Bytes(digest(script)));
+        all.push(Value::Integer(keys.len() as i64));
+        all.extend(keys.into_iter().chain(args).map(Value::Bytes));
+        Self { name: "EVALSHA", args: all, route, deadline }
+    }
+
+    /// The same with the whole text: the server does not hold it.
+    pub(crate) fn tell_script(&mut self, script: &'static Script) {
+        self.name = "EVAL";
+        self.args[0] = Value::Bytes(Bytes::from_static(script.text.as_bytes()));
+    }
+}
+
 impl Connection {
     /// Runs a script; all keys lie in one slot.
     pub(crate) async fn eval(
@@ -61,17 +85,10 @@ impl Connection {
         args: Vec<Bytes>,
         deadline: Duration,
     ) -> Result<Reply, Fault> {
-        let mut all: Vec<Value> = Vec::with_capacity(2 + keys.len() + args.len());
-        // The key stands behind the digest and the number of keys.
-        let route = if keys.is_empty() { Route::Any } else { Route::Key(2) };
-        all.push(Value::Bytes(digest(script)));
-        all.push(Value::Integer(keys.len() as i64));
-        all.extend(keys.into_iter().chain(args).map(Value::Bytes));
-        let mut order = Order { name: "EVALSHA", args: all, route, deadline };
+        let mut order = Order::of_script(script, keys, args, deadline);
         let answer: Result<Resp3Frame, Fault> = match self.send(&order).await {
             Err(fault) if fault.no_script => {
-                order.name = "EVAL";
-                order.args[0] = Value::Bytes(Bytes::from_static(script.text.as_bytes()));
+                order.tell_script(script);
                 self.send(&order).await
             }
             other => other,

@@ -1,10 +1,12 @@
 //! What the server says about itself.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use fred::types::Value;
 use overdue_protocol::Reply;
 
+use crate::connection::Connection;
 use crate::order::{Order, Route};
 use crate::{ErrorKind, Result, Store};
 
@@ -78,48 +80,53 @@ impl Store {
 
     /// The lines of INFO by name, of one section or `default`.
     pub(crate) async fn info(&self, doing: &str, section: &'static str) -> Result<BTreeMap<String, String>> {
-        let reply = self.command(doing, "INFO", vec![section.into()], Route::Any).await?;
-        let lines = reply.as_str().unwrap_or_default().lines().filter_map(|line| line.split_once(':'));
-        Ok(lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+        self.connection().info(doing, section, self.settings().command_deadline).await
     }
 
-    /// A configuration value, or `None` when Redis does not tell us (managed services, ACL, unknown name).
+    /// A configuration value, or `None` when Redis does not tell us (managed services, ACL, unknown name); on a
+    /// cluster, of one node.
     ///
     /// # Errors
     /// As [`Store::run`].
     pub async fn config_get(&self, name: &str) -> Result<Option<String>> {
+        self.connection().config_get(name, self.settings().command_deadline).await
+    }
+}
+
+/// For a server or one node of a cluster; on a connection to a whole cluster, any node answers.
+impl Connection {
+    /// The lines of INFO by name, of one section or `default`.
+    pub(crate) async fn info(
+        &self,
+        doing: &str,
+        section: &str,
+        deadline: Duration,
+    ) -> Result<BTreeMap<String, String>> {
+        let args = vec![Value::from(section.to_owned())];
+        let reply = self.ask(doing, &Order { name: "INFO", args, route: Route::Any, deadline }).await?;
+        let lines = reply.as_str().unwrap_or_default().lines().filter_map(|line| line.split_once(':'));
+        Ok(lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
+
+    /// A configuration value, or `None` when the server does not tell us.
+    pub(crate) async fn config_get(&self, name: &str, deadline: Duration) -> Result<Option<String>> {
         let args = vec!["GET".into(), Value::from(name.to_owned())];
-        match self.command("read the server's configuration", "CONFIG", args, Route::Any).await {
+        let order = Order { name: "CONFIG", args, route: Route::Any, deadline };
+        match self.ask("read the server's configuration", &order).await {
             Ok(reply) => Ok(reply.into_array().and_then(|pair| pair.get(1)?.as_str().map(str::to_owned))),
             Err(error) if error.kind() == ErrorKind::Refused => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Sets a configuration value; on a cluster, of every primary. False when Redis does not let us.
-    ///
-    /// # Errors
-    /// As [`Store::run`].
-    pub async fn config_set(&self, name: &str, value: &str) -> Result<bool> {
-        let doing = "change the server's configuration";
-        let routes: Vec<Route> = if self.is_cluster() {
-            fred::interfaces::ClientLike::active_connections(&self.connection().client)
-                .into_iter()
-                .map(Route::Node)
-                .collect()
-        } else {
-            vec![Route::Any]
-        };
-        for route in routes {
-            let args = vec!["SET".into(), Value::from(name.to_owned()), Value::from(value.to_owned())];
-            let order = Order { name: "CONFIG", args, route, deadline: self.settings().command_deadline };
-            match self.connection().ask(doing, &order).await {
-                Ok(Reply::Bytes(_)) => {}
-                Ok(_) => return Ok(false),
-                Err(error) if error.kind() == ErrorKind::Refused => return Ok(false),
-                Err(error) => return Err(error),
-            }
+    /// Sets a configuration value; false when the server does not let us.
+    pub(crate) async fn config_set(&self, name: &str, value: &str, deadline: Duration) -> Result<bool> {
+        let args = vec!["SET".into(), Value::from(name.to_owned()), Value::from(value.to_owned())];
+        let order = Order { name: "CONFIG", args, route: Route::Any, deadline };
+        match self.ask("change the server's configuration", &order).await {
+            Ok(reply) => Ok(matches!(reply, Reply::Bytes(_))),
+            Err(error) if error.kind() == ErrorKind::Refused => Ok(false),
+            Err(error) => Err(error),
         }
-        Ok(true)
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fred::types::config::TlsConfig;
 use overdue_protocol::Keyspace;
+use tokio_rustls::TlsConnector;
 
 use crate::endpoint::Endpoint;
 use crate::{Error, ErrorKind, Result, tls};
@@ -87,6 +87,18 @@ impl Settings {
         Endpoint::parse(&self.url).map_or_else(|_| "(a URL that cannot be read)".into(), |at| at.to_string())
     }
 
+    /// The database that the URL names; 0 also when it cannot be read.
+    #[must_use]
+    pub fn db(&self) -> u8 {
+        Endpoint::parse(&self.url).map_or(0, |at| at.db)
+    }
+
+    /// Whether the URL names a cluster.
+    #[must_use]
+    pub fn is_cluster(&self) -> bool {
+        Endpoint::parse(&self.url).is_ok_and(|at| at.is_cluster())
+    }
+
     /// Reads the URL and the CA file without connecting.
     ///
     /// # Errors
@@ -97,7 +109,7 @@ impl Settings {
     }
 
     /// The URL with what the other fields replace, and the TLS connector when it wants one.
-    pub(crate) fn endpoint(&self) -> Result<(Endpoint, Option<TlsConfig>)> {
+    pub(crate) fn endpoint(&self) -> Result<(Endpoint, Option<TlsConnector>)> {
         let wrong = |why| Error::new(ErrorKind::Settings, "use the Redis settings", why);
         let mut at =
             Endpoint::parse(&self.url).map_err(|why| wrong(format!("the Redis URL is not valid: {why}")))?;

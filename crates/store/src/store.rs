@@ -8,8 +8,8 @@ use fred::types::Value;
 use overdue_protocol::{Call, Keyspace, Reply, Script};
 use tokio::sync::{OnceCell, watch};
 
+use crate::commands::Commands;
 use crate::connection::Connection;
-use crate::dial::Purpose;
 use crate::fault::Fault;
 use crate::order::{Order, Route};
 use crate::{Error, ErrorKind, Result, Settings};
@@ -17,7 +17,7 @@ use crate::{Error, ErrorKind, Result, Settings};
 /// The oldest server that has what we need.
 const OLDEST: (u32, u32) = (6, 2);
 
-/// One command connection to Redis, shared by every clone.
+/// One command connection to Redis, shared by every clone; on a cluster one to each primary.
 ///
 /// Nothing is sent twice. The connection is made again for ever when it is lost, and left when the server hangs; a
 /// call that meets no connection waits for one within its deadline.
@@ -30,7 +30,7 @@ struct Shared {
     settings: Settings,
     role: String,
     db: u8,
-    commands: Connection,
+    commands: Commands,
     /// WAIT holds up everything behind it: it gets a connection of its own when it is first asked for.
     waiting: OnceCell<Connection>,
     aside: Aside,
@@ -68,7 +68,7 @@ impl Store {
     /// Within about `settings.connect_deadline`, with what to do.
     pub async fn connect(settings: &Settings, role: &str) -> Result<Self> {
         let db = settings.endpoint()?.0.db;
-        let commands = Connection::open(settings, role, Purpose::Commands).await?;
+        let commands = Commands::open(settings, role).await?;
         let shared = Shared {
             settings: settings.clone(),
             role: role.to_owned(),
@@ -132,7 +132,8 @@ impl Store {
     /// # Errors
     /// [`ErrorKind::OutcomeUnknown`] when it may have been executed; [`Error::was_executed`] says it of every kind.
     pub async fn run<C: Call>(&self, call: &C) -> Result<C::Answer> {
-        self.run_on(self.commands(), call, self.shared.settings.command_deadline).await
+        let deadline = self.shared.settings.command_deadline;
+        self.answer(call, self.commands().eval(call.script(), call.keys(), call.args(), deadline).await)
     }
 
     /// Runs a script, then waits until `replicas` have it, at most `deadline`; answers how many have it.
@@ -147,12 +148,13 @@ impl Store {
         replicas: u32,
         deadline: Duration,
     ) -> Result<(C::Answer, u32)> {
-        let open = || Connection::open(&self.shared.settings, &self.shared.role, Purpose::Commands);
+        let open = || Connection::open(&self.shared.settings, &self.shared.role);
         let connection = self.shared.waiting.get_or_try_init(open).await?;
         let made = connection.made();
         let before = *made.borrow();
         let allowed = self.shared.settings.command_deadline + deadline;
-        let answer = self.run_on(connection, call, allowed).await?;
+        let answer =
+            self.answer(call, connection.eval(call.script(), call.keys(), call.args(), allowed).await)?;
         let route = call.keys().first().map_or(Route::Any, |key| Route::Slot(fred::util::redis_keyslot(key)));
         // 0 milliseconds would mean for ever.
         let millis = i64::try_from(deadline.as_millis()).unwrap_or(i64::MAX).max(1);
@@ -172,14 +174,8 @@ impl Store {
         Ok((answer, confirmed))
     }
 
-    async fn run_on<C: Call>(
-        &self,
-        connection: &Connection,
-        call: &C,
-        deadline: Duration,
-    ) -> Result<C::Answer> {
-        let reply = connection.eval(call.script(), call.keys(), call.args(), deadline).await;
-        let reply = reply.map_err(|fault| fault.during(call.what(), &connection.place))?;
+    fn answer<C: Call>(&self, call: &C, reply: std::result::Result<Reply, Fault>) -> Result<C::Answer> {
+        let reply = reply.map_err(|fault| fault.during(call.what(), self.place()))?;
         if let Some(error) = call.side_error(&reply) {
             self.shared.aside.say(&call.what(), &error);
         }
@@ -215,11 +211,11 @@ impl Store {
         self.commands().close().await;
     }
 
-    fn commands(&self) -> &Connection {
+    fn commands(&self) -> &Commands {
         &self.shared.commands
     }
 
-    pub(crate) fn connection(&self) -> &Connection {
+    pub(crate) fn connection(&self) -> &Commands {
         self.commands()
     }
 

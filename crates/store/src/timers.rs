@@ -107,7 +107,7 @@ impl Store {
         Ok(self.page(doing, key, None, None, 1).await?.first().map(|(_, due)| *due))
     }
 
-    async fn page(
+    pub(crate) async fn page(
         &self,
         doing: &str,
         key: Bytes,
@@ -136,7 +136,7 @@ impl Store {
 }
 
 /// A score as ms. One that no script of ours writes (negative, a fraction, infinite) is shown as the nearest.
-fn due_of(score: &Reply) -> u64 {
+pub(crate) fn due_of(score: &Reply) -> u64 {
     let near =
         || score.as_str().and_then(|text| text.parse::<f64>().ok()).map_or(0, |n| n.clamp(0.0, 9e15) as u64);
     score.as_u64().unwrap_or_else(near)

@@ -3,15 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use fred::types::config::{TlsConfig, TlsConnector, TlsHostMapping};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::TlsConnector;
 
 /// The connector; the error is a sentence for people.
 ///
 /// The provider is named: the library's own default panics when another one is in the program.
-pub(crate) fn connector(ca_file: Option<&Path>) -> Result<TlsConfig, String> {
+pub(crate) fn connector(ca_file: Option<&Path>) -> Result<TlsConnector, String> {
     let roots = match ca_file {
         Some(path) => from_file(path)?,
         None => from_system()?,
@@ -21,7 +21,7 @@ pub(crate) fn connector(ca_file: Option<&Path>) -> Result<TlsConfig, String> {
         .map_err(|error| format!("TLS cannot be set up: {error}"))?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    Ok(TlsConfig { connector: TlsConnector::from(config), hostnames: TlsHostMapping::None })
+    Ok(TlsConnector::from(Arc::new(config)))
 }
 
 fn from_file(path: &Path) -> Result<RootCertStore, String> {

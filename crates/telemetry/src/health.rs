@@ -34,7 +34,8 @@ struct Inner {
     /// Since when Redis has answered without a break, or [`NEVER`] if it does not.
     answers_since: AtomicU64,
     loops: Mutex<BTreeMap<(Loop, String), Arc<State>>>,
-    degraded: Mutex<BTreeMap<&'static str, String>>,
+    degraded: Mutex<BTreeMap<String, String>>,
+    broken: Mutex<BTreeMap<String, String>>,
     /// Whether a loop was ever entered.
     started: watch::Sender<bool>,
 }
@@ -72,6 +73,7 @@ impl Default for Health {
             answers_since: AtomicU64::new(NEVER),
             loops: Mutex::default(),
             degraded: Mutex::default(),
+            broken: Mutex::default(),
             started: watch::Sender::new(false),
         };
         Self { inner: Arc::new(inner) }
@@ -121,12 +123,14 @@ impl Health {
 
     /// Shows something in `/readyz` that works worse than it should and fails nothing, such as
     /// notifications that are switched off. `None` clears it.
-    pub fn set_degraded(&self, what: &'static str, why: Option<String>) {
-        let mut degraded = lock(&self.inner.degraded);
-        match why {
-            Some(why) => drop(degraded.insert(what, why)),
-            None => drop(degraded.remove(what)),
-        }
+    pub fn set_degraded(&self, what: &str, why: Option<String>) {
+        set(&self.inner.degraded, what, why);
+    }
+
+    /// Makes `/readyz` fail, with the reason, although every loop makes progress: the work does not get done as it
+    /// should, such as notifications that do not come. `None` clears it.
+    pub fn set_broken(&self, what: &str, why: Option<String>) {
+        set(&self.inner.broken, what, why);
     }
 
     /// The answer of `/livez`.
@@ -172,6 +176,10 @@ impl Health {
             let error = lock(&state.last_error).filter(|_| !fresh).map(|e| format!(", last error: {e}"));
             let detail = format!("{last} (bound {}){}", seconds(state.bound), error.unwrap_or_default());
             line(&mut text, *kind, of, if fresh { "ok" } else { "LATE" }, &detail);
+        }
+        for (what, why) in lock(&self.inner.broken).iter() {
+            ok = false;
+            let _ = writeln!(text, "BROKEN    {what}: {why}");
         }
         for (what, why) in lock(&self.inner.degraded).iter() {
             let _ = writeln!(text, "degraded  {what}: {why}");
@@ -235,6 +243,13 @@ impl Progress {
         if loops.get(&self.key).is_some_and(|state| Arc::ptr_eq(state, &self.state)) {
             loops.remove(&self.key);
         }
+    }
+}
+
+fn set(texts: &Mutex<BTreeMap<String, String>>, what: &str, why: Option<String>) {
+    match why {
+        Some(why) => drop(lock(texts).insert(what.to_owned(), why)),
+        None => drop(lock(texts).remove(what)),
     }
 }
 

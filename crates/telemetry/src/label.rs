@@ -73,6 +73,110 @@ label! {
         Lag = "lag",
         /// Our bounded channel was full.
         Overflow = "overflow",
+        /// What was heard could not be settled for too long.
+        Failed = "failed",
+    }
+}
+
+label! {
+    /// `event`: what a notification of a watched key says.
+    WatchEvent {
+        /// It expired.
+        Expired = "expired",
+        /// It was evicted.
+        Evicted = "evicted",
+        /// Its end may have changed.
+        Changed = "changed",
+        /// It was removed or moved away.
+        Removed = "removed",
+        /// A marker of a touch.
+        Marker = "marker",
+        /// A key of no rule, or an event that changes no end.
+        Ignored = "ignored",
+    }
+}
+
+label! {
+    /// `by`: what was settled of a watched key.
+    SettledBy {
+        /// A notification that fires.
+        Event = "event",
+        /// A look that a notification or a SCAN asked for.
+        Look = "look",
+        /// A nudge at its due.
+        Nudge = "nudge",
+    }
+}
+
+label! {
+    /// `result` of a nudge.
+    NudgeResult {
+        /// It made the key expire, and that fired.
+        Fired = "fired",
+        /// It made the key expire, and that had fired before.
+        Known = "known",
+        /// The key lives: it ends later, or has no TTL any more.
+        Alive = "alive",
+        /// The key is gone, which proves nothing: it waits.
+        Gone = "gone",
+        /// It could not be settled, and is nudged again: a later look was applied, or another node serves the key.
+        Again = "again",
+        /// The node or the index did not answer, or answered with an error.
+        Failed = "failed",
+    }
+}
+
+label! {
+    /// `result` of a key that was gone at its due.
+    UnprovenResult {
+        /// It fired without proof.
+        Fired = "fired",
+        /// It was dropped, as its rule says.
+        Dropped = "dropped",
+        /// It was dropped because its database seems to have been flushed.
+        Flushed = "flushed",
+        /// A notification or another relay has told what became of it.
+        Known = "known",
+    }
+}
+
+label! {
+    /// `result` of one round of a canary.
+    CanaryResult {
+        /// All of it was heard.
+        Heard = "heard",
+        /// Its end was heard, its deadline was not.
+        Partly = "partly",
+        /// Its end was not heard.
+        Missed = "missed",
+        /// The node did not answer.
+        Unanswered = "unanswered",
+    }
+}
+
+label! {
+    /// `reason` of a SCAN.
+    ScanReason {
+        /// The first of a node and database.
+        Start = "start",
+        /// Notifications may have been missed.
+        Gap = "gap",
+        /// Notifications do not come.
+        Blind = "blind",
+        /// Many keys have gone at once.
+        Flush = "flush",
+        /// It was time.
+        Periodic = "periodic",
+    }
+}
+
+label! {
+    /// `result` of a SCAN.
+    ScanResult {
+        /// It came to its end.
+        Done = "done",
+        /// It was given up: another begins, or the node is gone.
+        GivenUp = "given_up",
     }
 }
 
@@ -87,6 +191,8 @@ label! {
         Notification = "notification",
         /// Hears of earlier deadlines and new queues for the reconciler.
         Wake = "wake",
+        /// Hears what happens to watched keys.
+        Watch = "watch",
     }
 }
 
@@ -119,6 +225,12 @@ label! {
         Trim = "trim",
         /// Reads depths and ages for the metrics.
         Sample = "sample",
+        /// Nudges watched keys that are due.
+        Nudge = "nudge",
+        /// Forgets old names of watched keys.
+        Forget = "forget",
+        /// Looks whether a database of watched keys was flushed.
+        Flush = "flush",
         /// Hears notifications and fires what they name.
         Listen = "listen",
         /// Re-reads the list of queues.
@@ -133,5 +245,15 @@ label! {
         Renew = "renew",
         /// Acknowledges what is done.
         Ack = "ack",
+        /// Hears what happens to watched keys.
+        Watch = "watch",
+        /// Settles what was heard of watched keys.
+        Settle = "settle",
+        /// Sees to it that every node's notifications have markers.
+        Mark = "mark",
+        /// Looks for watched keys with SCAN.
+        Scan = "scan",
+        /// Tries whether notifications come.
+        Canary = "canary",
     }
 }

@@ -76,6 +76,28 @@ metrics! {
     SweepSeconds = "overdue_sweep_seconds" HISTOGRAM(CALL), "s", ["queue"],
         "How long one sweep call took.";
 
+    // Fed by the reconciler's nudge loop.
+    Nudges = "overdue_nudges_total" COUNTER, "", ["queue", "result"],
+        "Watched keys touched at their due, by result: fired, known, alive, gone, again, failed.";
+    NudgeSeconds = "overdue_nudge_seconds" HISTOGRAM(CALL), "s", ["queue"],
+        "How long one page of nudges took, settled.";
+    NudgesWaiting = "overdue_nudges_waiting" GAUGE, "", ["queue"],
+        "Watched keys that were gone at their due and wait for what notifications say of them.";
+    Unproven = "overdue_unproven_total" COUNTER, "", ["queue", "result"],
+        "Watched keys that were gone at their due, by what became of them: fired, dropped, flushed, known.";
+    Strays = "overdue_strays" GAUGE, "", ["queue"],
+        "Overdue members of the watched index that no rule of this process matches.";
+    StraysRemoved = "overdue_strays_removed_total" COUNTER, "", ["queue"],
+        "Members of the watched index removed because their key is gone and no relay has worked on them for a minute.";
+    Flushed = "overdue_flushed" GAUGE, "", ["feed"],
+        "1 = the database seems flushed or swapped: keys gone without proof are dropped, not fired.";
+    Flushes = "overdue_flushes_total" COUNTER, "", ["feed"],
+        "Times a database seemed flushed or swapped.";
+    FlushDropped = "overdue_flush_dropped_total" COUNTER, "", ["feed"],
+        "Watched keys of a flushed database dropped before their due.";
+    Forgotten = "overdue_forgotten_total" COUNTER, "", ["queue"],
+        "Old names and looks of watched keys forgotten.";
+
     // Fed by the reconciler's trim loop.
     Trimmed = "overdue_trimmed_total" COUNTER, "", ["queue"],
         "Finished entries deleted from the stream.";
@@ -99,6 +121,10 @@ metrics! {
         "Timeouts that the group has not read yet.";
     Partitions = "overdue_partitions" GAUGE, "", ["queue"],
         "Partitions of the queue.";
+    Watched = "overdue_watched" GAUGE, "", ["queue"],
+        "Watched keys whose end is known.";
+    WatchedOverdue = "overdue_watched_overdue" GAUGE, "", ["queue"],
+        "Watched keys that are due and not settled.";
     QueuePaused = "overdue_queue_paused" GAUGE, "", ["queue"],
         "1 = the queue is paused: fired, but not handed out.";
 
@@ -108,9 +134,37 @@ metrics! {
     NotificationsDropped = "overdue_notifications_dropped_total" COUNTER, "", [],
         "Notifications lost or dropped on our side; sweeps make up for them.";
     Gaps = "overdue_gaps_total" COUNTER, "", ["reason"],
-        "Stretches of time in which notifications may have been missed, by reason: reconnect, lag, overflow.";
+        "Stretches of time in which notifications may have been missed, by reason: reconnect, lag, overflow, failed.";
     KeyspaceEventsOk = "overdue_keyspace_events_flags_ok" GAUGE, "", [],
-        "1 = notify-keyspace-events has the flags we need; 0 = some are missing; -1 = the server does not tell.";
+        "The worst node: 1 = notify-keyspace-events has the flags we need; 0 = some are missing; -1 = it does not tell.";
+
+    // Fed by the relay's watcher. A feed is a node and a database of it.
+    WatchEvents = "overdue_watch_events_total" COUNTER, "", ["event"],
+        "What was heard of watched keys, by event: expired, evicted, changed, removed, marker, ignored.";
+    WatchCoalesced = "overdue_watch_coalesced_total" COUNTER, "", [],
+        "Events that found their key waiting for a look already.";
+    WatchWaiting = "overdue_watch_waiting" GAUGE, "", [],
+        "Events that wait to be settled.";
+    WatchBatch = "overdue_watch_batch_size" HISTOGRAM(BATCH), "", ["by"],
+        "Watched keys settled in one batch, by what was settled: event, look, nudge.";
+    WatchSettled = "overdue_watch_settled_total" COUNTER, "", ["by", "word"],
+        "What became of watched keys, by what was settled (event, look, nudge) and the word of the settle script.";
+    MetAge = "overdue_met_age_seconds" GAUGE, "s", ["feed"],
+        "Time since everything heard before a marker was last settled.";
+    CanaryState = "overdue_canary_state" GAUGE, "", ["node"],
+        "2 = notifications come; 1 = some do not; 0 = none do: nudges and SCAN carry on alone; -1 = not known yet.";
+    CanaryRounds = "overdue_canary_rounds_total" COUNTER, "", ["result"],
+        "Tries whether notifications come, by result: heard, partly, missed, unanswered.";
+    Scans = "overdue_scans_total" COUNTER, "", ["reason", "result"],
+        "SCANs for watched keys, by reason (start, gap, blind, flush, periodic) and result (done, given_up).";
+    ScanKeys = "overdue_scan_keys_total" COUNTER, "", ["feed"],
+        "Keys that SCAN walked over, about.";
+    ScanLooks = "overdue_scan_looks_total" COUNTER, "", ["feed"],
+        "Keys that SCAN found for the rules.";
+    ScanProgress = "overdue_scan_progress" GAUGE, "", ["feed"],
+        "How far the SCAN under way is, 0 to 1; 1 = none is.";
+    ScanLastSuccess = "overdue_scan_last_success_timestamp_seconds" GAUGE, "s", ["feed"],
+        "Unix time of the last SCAN that came to its end.";
 
     // Fed by the owner of each connection: listener, reconciler, consumer.
     SubscriptionUp = "overdue_subscription_up" GAUGE, "", ["role"],

@@ -1,5 +1,6 @@
 //! `audit`: what was made wrong by hand is found.
 
+use overdue_tests::FiredKey;
 use serde_json::json;
 
 use super::stage::{Stage, objects, partition};
@@ -57,6 +58,34 @@ fn books_that_balance_are_shown_with_all_their_numbers() {
     assert!(text.starts_with("queue orders: balanced\nSCHEDULED  FOREIGN  =  REPLACED"), "{text}");
     assert!(text.contains("\nbilling  4 "), "{text}");
     stage.code(1, "audit ordes");
+}
+
+#[test]
+fn watched_keys_that_fired_have_their_place_in_the_books_and_a_lost_one_is_found() {
+    let stage = busy();
+    let fire = |name: &'static str| FiredKey::new(name, 7).fire(&mut stage.wire(), &partition("orders"));
+    for name in ["retried", "buried", "pending"] {
+        fire(name);
+        // The first time with the timer that nobody had read.
+        let taken = stage.take("orders", "billing");
+        match name {
+            "retried" => stage.retry("orders", "billing", &taken),
+            "buried" => stage.bury("orders", "billing", &taken),
+            _ => {}
+        }
+    }
+    let unread = fire("unread");
+    let account = &stage.json("audit orders")[0];
+    let terms = ["fired", "watched", "buried", "waiting", "live"];
+    let group = &account["groups"][0];
+    assert_eq!(terms.map(|term| group[term].as_i64().unwrap()), [4, 4, 2, 3, 3], "{group}");
+    assert_eq!(account["state"], "balanced");
+    // Who joins now finds the two in the stream before it.
+    stage.join("orders", "mailing");
+    assert!(stage.ok("audit orders").starts_with("queue orders: balanced\n"));
+    stage.redis.call(&[b"XDEL".as_slice(), &partition("orders").stream(), &unread.to_bytes()]);
+    let found = stage.code(4, "audit orders");
+    assert!(found.stdout.contains("group billing: 1 went in and are nowhere"), "{}", found.stdout);
 }
 
 #[test]

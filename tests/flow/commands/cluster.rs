@@ -62,3 +62,23 @@ fn commands_reach_every_partition_of_a_cluster() {
     let version = objects(&doctor).into_iter().find(|finding| finding["check"] == "version").unwrap();
     assert!(version["finding"].as_str().unwrap().ends_with(", cluster"), "{version}");
 }
+
+#[test]
+fn doctor_looks_at_the_flags_of_every_node() {
+    let cluster = Cluster::start();
+    let notifications = || {
+        let doctor = Launch::new(["--redis", &cluster.url(), "doctor", "--json"]).run();
+        let findings = objects(&doctor).into_iter().filter(|finding| finding["check"] == "notifications");
+        findings.map(|finding| finding["finding"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for node in &cluster.nodes()[1..] {
+        node.call(&["CONFIG", "SET", "notify-keyspace-events", "Ex"]);
+    }
+    let found = notifications();
+    assert_eq!(found.len(), 3, "{found:#?}");
+    let bad = format!("redis://{}/: notify-keyspace-events \"\" lacks", cluster.nodes()[0].addr());
+    assert_eq!(found.iter().filter(|finding| finding.starts_with(&bad)).count(), 1, "{found:#?}");
+    cluster.nodes()[0].call(&["CONFIG", "SET", "notify-keyspace-events", "Ex"]);
+    let found = notifications();
+    assert!(found.len() == 1 && found[0].contains("has all that is needed: Ex"), "{found:#?}");
+}

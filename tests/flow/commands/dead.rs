@@ -1,6 +1,7 @@
 //! `dead list | show | replay | purge`.
 
 use overdue_protocol::entry::EntryId;
+use overdue_tests::FiredKey;
 
 use super::stage::{Stage, objects, partition};
 
@@ -54,6 +55,39 @@ fn letters_are_listed_with_their_reason_and_shown_whole() {
     );
     stage.code(1, "dead show orders 7/1-1");
     stage.code(2, "dead show orders 0-1-1");
+}
+
+#[test]
+fn the_letter_of_a_watched_key_says_which_and_a_replay_keeps_it() {
+    let stage = stage();
+    let key = FiredKey::new("session:42", 7).with("proof", "none").with("flaw", "no_value");
+    key.fire(&mut stage.wire(), &partition("orders"));
+    FiredKey::new(vec![b'x'; 65_536], 8).fire(&mut stage.wire(), &partition("orders"));
+    let taken = stage.take("orders", "billing");
+    stage.bury("orders", "billing", &taken);
+    let letters = stage.json("dead list orders");
+    let table = stage.ok("dead list orders");
+    assert!(table.contains("... (65536 bytes)  rejected") && table.len() < 2_000, "{table}");
+    let name = letters[0]["letter"].as_str().unwrap();
+    let shown = &stage.json(&format!("dead show orders {name}"))[0];
+    let fields = ["kind", "rule", "db", "proof", "captured_ms", "flaw"].map(|name| shown[name].clone());
+    let expected = serde_json::json!(["key", "sessions", 3, "none", 950, "no_value"]);
+    assert_eq!(serde_json::json!(fields), expected);
+    let text = stage.ok(&format!("dead show orders {name}"));
+    for part in [
+        "id       session:42\n",
+        "kind     key\nrule     sessions\ndb       3\nproof    none\ncaptured 1970-",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let long = letters[1]["letter"].as_str().unwrap();
+    let shown = &stage.json(&format!("dead show orders {long}"))[0];
+    assert!(shown["key"].as_str().is_some_and(|key| key.len() > 65_536));
+    assert_eq!(stage.ok("dead replay orders --all"), "replayed 2 dead letters of orders\n");
+    let objects = stage.json("tail orders --from oldest --limit 2");
+    let fields = ["kind", "rule", "db", "proof", "source"].map(|name| objects[0][name].clone());
+    assert_eq!(serde_json::json!(fields), serde_json::json!(["key", "sessions", 3, "none", "replay"]));
+    assert!(stage.ok("audit orders").starts_with("queue orders: balanced\n"));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! `discard`.
 
-use super::stage::{Stage, objects};
+use overdue_tests::FiredKey;
+
+use super::stage::{Stage, objects, partition};
 
 #[test]
 fn retries_and_unhandled_timeouts_of_the_id_are_taken_out_and_the_books_balance() {
@@ -24,6 +26,24 @@ fn retries_and_unhandled_timeouts_of_the_id_are_taken_out_and_the_books_balance(
     assert!(stage.ok("audit orders").starts_with("queue orders: balanced\n"));
     let again = stage.code(1, "discard orders a");
     assert!(again.stderr.contains("nothing of a in orders to discard"), "{}", again.stderr);
+}
+
+#[test]
+fn the_timeout_of_a_watched_key_is_discarded_by_its_name_however_long() {
+    let stage = Stage::new();
+    stage.ok("queues create sessions");
+    stage.join("sessions", "mail");
+    let long = "x".repeat(65_536);
+    let fire =
+        |generation| FiredKey::new(long.clone(), generation).fire(&mut stage.wire(), &partition("sessions"));
+    fire(7);
+    let taken = stage.take("sessions", "mail");
+    stage.retry("sessions", "mail", &taken);
+    fire(8);
+    assert!(stage.ok("audit sessions").starts_with("queue sessions: balanced\n"));
+    let discarded = &stage.json(&format!("discard sessions {long}"))[0];
+    assert_eq!((&discarded["retries"], &discarded["timeouts"]), (&1.into(), &1.into()));
+    assert!(stage.ok("audit sessions").starts_with("queue sessions: balanced\n"));
 }
 
 #[test]

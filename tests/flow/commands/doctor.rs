@@ -2,16 +2,22 @@
 
 use overdue_protocol::member::Member;
 use overdue_protocol::{FORMAT, Keyspace, QueueInfo};
+use overdue_tests::program::Finished;
 use overdue_tests::redis::Options;
 use overdue_tests::{Launch, Redis, eventually_blocking, patience};
 use serde_json::Value;
 
 use super::stage::{Stage, objects, partition};
 
+mod watching;
+
 /// The findings of a check: level and text.
 fn findings(stage: &Stage, check: &str) -> Vec<(String, String)> {
-    let found = stage.run(["doctor", "--json"]);
-    let all = objects(&found);
+    read(&stage.run(["doctor", "--json"]), check)
+}
+
+fn read(found: &Finished, check: &str) -> Vec<(String, String)> {
+    let all = objects(found);
     let bad = all.iter().any(|finding| finding["level"] == "bad");
     assert_eq!(found.code, Some(if bad { 4 } else { 0 }), "{found:?}");
     assert_eq!(bad, found.stderr.contains("something must be done"), "{}", found.stderr);
@@ -28,11 +34,15 @@ fn assert_found(stage: &Stage, check: &str, level: &str, part: &str) {
     );
 }
 
-/// Writes a process down as alive.
+/// Writes a process without watch rules down as alive.
 fn member(stage: &Stage, name: &str, role: &str, queues: &[&str], seen: u64) {
+    member_with(stage, name, role, queues, seen, "");
+}
+
+fn member_with(stage: &Stage, name: &str, role: &str, queues: &[&str], seen: u64, rules: &str) {
     let text = |text: &str| text.to_owned();
     let queues = queues.iter().map(|queue| text(queue)).collect();
-    let (version, host, rules) = (text("1.0.0"), text("here"), String::new());
+    let (version, host, rules) = (text("1.0.0"), text("here"), text(rules));
     let member = Member { role: text(role), version, host, pid: 1, started: seen, seen, queues, rules };
     stage.redis.call(&[
         b"HSET".as_slice(),
@@ -98,7 +108,7 @@ fn what_must_be_done_comes_first_and_says_what_to_do() {
     assert_eq!(levels, sorted);
     assert!(found.stdout.contains("-> start one or more: overdue relay\n"), "{}", found.stdout);
     assert_found(&stage, "persistence", "bad", "no append-only file and no snapshots");
-    assert_found(&stage, "notifications", "warn", "lacks E or x");
+    assert_found(&stage, "notifications", "warn", "lacks Ex");
 }
 
 #[test]

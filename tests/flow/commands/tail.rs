@@ -1,6 +1,6 @@
 //! `tail`.
 
-use overdue_tests::eventually_blocking;
+use overdue_tests::{FiredKey, eventually_blocking};
 
 use super::stage::{Stage, partition};
 
@@ -56,6 +56,23 @@ fn tail_begins_with_what_fires_from_now_on_and_ends_at_its_limit() {
     assert!(text.starts_with("FIRED ") && text.lines().count() == 3, "{text}");
     assert!(text.lines().nth(1).unwrap().ends_with("  a   hello"), "{text}");
     stage.code(1, "tail ordes");
+}
+
+#[test]
+fn a_watched_key_is_shown_with_its_rule_db_and_proof() {
+    let stage = Stage::new();
+    stage.ok("queues create orders");
+    let fire = |key: FiredKey| key.fire(&mut stage.wire(), &partition("orders"));
+    fire(FiredKey::new("session:42", 7).with("proof", "none").with("cause", "evicted"));
+    fire(FiredKey::new(vec![0xff; 65_536], 8));
+    let objects = stage.json("tail orders --from oldest --limit 2");
+    let fields = ["kind", "rule", "db", "proof", "captured_ms", "cause"].map(|name| objects[0][name].clone());
+    let expected = serde_json::json!(["key", "sessions", 3, "none", 950, "evicted"]);
+    assert_eq!(serde_json::json!(fields), expected);
+    assert_eq!(objects[1]["id_base64"].as_str().map(str::len), Some(87_384));
+    let text = stage.ok("tail orders --from oldest --limit 2");
+    assert!(text.contains("  sessions, db 3, proof none, evicted  session:42 "), "{text}");
+    assert!(text.contains("... (65536 bytes)") && text.len() < 2_000, "{text}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Commands that look and change nothing: `doctor`, `audit`, `config`.
+//! Commands that look and change nothing: `doctor` (but for a few keys that live for a moment), `audit`, `config`.
 
 use clap::{Args, Subcommand};
 use overdue_protocol::QueueName;
@@ -8,7 +8,13 @@ use overdue_protocol::QueueName;
 #[command(after_help = "\
 Looks at reach and rights, version, role, persistence, eviction policy,
 notification flags, relays alive, queues without a group, groups without a
-consumer, and the oldest overdue timer. Exit code 4 when something must be done.")]
+consumer, and the oldest overdue timer. Exit code 4 when something must be done.
+
+When a relay watches keys, or the settings of this call have [[watch]]: also at
+channels and keys that are refused, output buffers of the server, rules that
+differ between relays, watched keys that nobody settles, and how late this
+server's own `expired` is now. For that it writes 20 keys that live for 50 ms,
+and takes up to 3 s. Give it the --config of the relays.")]
 pub(crate) struct Doctor {}
 
 /// Prove that the books balance.

@@ -21,7 +21,13 @@ Examples:
   OVERDUE_QUEUE, OVERDUE_GROUP, OVERDUE_ID, OVERDUE_ID_BASE64
   OVERDUE_GENERATION, OVERDUE_DUE_MS (unix ms), OVERDUE_ATTEMPT (1 = first)
   OVERDUE_SOURCE         notification, index or replay
-and answers with its exit code
+  OVERDUE_KIND           timer, or key: OVERDUE_ID is the name of a watched key
+  OVERDUE_RULE, OVERDUE_DB, OVERDUE_PROOF (event, nudge, or none: unproven),
+  OVERDUE_CAUSE (evicted), OVERDUE_CAPTURED_MS (when its value was read)
+  OVERDUE_ENCODING       how the payload is written: raw, text, json, msgpack
+  OVERDUE_FLAW           what is wrong with it: no_value, value_too_large ...
+What is not known is not set; OVERDUE_ID is not set when it is no UTF-8 text.
+It answers with its exit code
   0       done
   65      reject: a dead letter at once
   75      try again; a last line `retry-after: 90s` on stdout says when

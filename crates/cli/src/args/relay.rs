@@ -8,6 +8,8 @@ const EXAMPLES: &str = "\
 Examples:
   overdue relay                     every queue, on the local Redis
   overdue relay --queue orders --queue mails --listen 0.0.0.0:9633
+  overdue relay --watch 'session:*=sessions' --watch 'order:*=orders'
+                                    keys with a TTL too, whoever wrote them
   overdue relay --redis rediss://redis.internal:6380/ \\
                 --user relay --password-file /run/secrets/redis
 

@@ -81,8 +81,8 @@ pub(crate) struct Discard {
     /// The queue.
     #[arg(value_name = "QUEUE")]
     pub(crate) queue: QueueName,
-    /// The id of the timer.
-    #[arg(value_name = "ID", value_parser = value::timer_id())]
+    /// The id of the timer, or the name of the watched key.
+    #[arg(value_name = "ID", value_parser = value::id_or_key())]
     pub(crate) id: TimerId,
     /// Only for this group. Not set = for every group.
     #[arg(long, value_name = "GROUP")]

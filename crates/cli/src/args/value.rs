@@ -15,6 +15,12 @@ pub(crate) fn timer_id() -> impl TypedValueParser<Value = TimerId> {
         .try_map(|text: OsString| -> Result<TimerId, InvalidName> { TimerId::new(text.into_vec()) })
 }
 
+/// The id of a timer or the name of a watched key, as the shell hands it over: any bytes.
+pub(crate) fn id_or_key() -> impl TypedValueParser<Value = TimerId> {
+    OsStringValueParser::new()
+        .try_map(|text: OsString| -> Result<TimerId, InvalidName> { TimerId::of_key(text.into_vec()) })
+}
+
 /// Names one dead letter, as `dead list` prints it: `partition/entry`, such as `0/1767225600000-0`. The
 /// partition may be left out when it is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,7 @@
 //! `overdue bench`: measures on a private Redis, with a relay and a consumer as processes of their own.
 
 mod burst;
+mod lag;
 mod rig;
 mod steady;
 
@@ -15,6 +16,7 @@ pub(crate) async fn run(args: &Bench, settings: &Settings, output: &mut Output) 
     match args {
         Bench::Burst(args) => burst::run(args, output).await,
         Bench::Steady(args) => steady::run(args, output).await,
+        Bench::Lag(args) => lag::run(args, output).await,
         Bench::Consumer(args) => consumer::run(args, settings, output).await,
     }
 }

@@ -2,10 +2,9 @@
 
 mod audience;
 mod books;
+mod ledger;
 mod opening;
-mod plain;
 mod play;
-mod progress;
 mod score;
 mod verdict;
 
@@ -13,7 +12,7 @@ use crate::args::bench::Demo;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
-use progress::Progress;
+use crate::stage::progress::Progress;
 
 /// Runs the command.
 pub(crate) async fn run(args: &Demo, _settings: &Settings, output: &mut Output) -> Result<(), Failure> {

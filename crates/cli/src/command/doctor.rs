@@ -1,13 +1,19 @@
 //! `overdue doctor`: finds what is wrong and says what to do.
 
 mod finding;
+mod flags;
 mod queue;
 mod relays;
 mod server;
+mod watching;
 
-use overdue_store::{ErrorKind, Store};
+use std::collections::BTreeMap;
+
+use overdue_protocol::member::Member;
+use overdue_store::{ErrorKind, Nodes, Store};
 
 use self::finding::{Finding, Level};
+use self::watching::Watching;
 use super::place;
 use crate::args::check::Doctor;
 use crate::exit::{Exit, Failure};
@@ -27,8 +33,13 @@ pub(crate) async fn run(_args: &Doctor, settings: &Settings, output: &mut Output
     let reach =
         Finding::ok("reach", format!("Redis answers at {place}, namespace {}", store.keyspace().namespace()));
     let mut findings = vec![reach];
+    let now_ms = store.time_ms().await?;
+    let members = store.members().await?;
+    let alive = members.into_iter().filter(|(_, member)| relays::is_alive(member, now_ms)).collect();
+    let watching = Watching::new(settings, &alive);
     findings.extend(server::look(&store).await?);
-    findings.extend(look_at_queues(&store).await?);
+    findings.extend(look_at_nodes(settings, &store, &watching).await?);
+    findings.extend(look_at_queues(&store, &alive, &watching, now_ms).await?);
     findings.sort_by_key(|finding| finding.level);
     for finding in &findings {
         finding.say(output)?;
@@ -47,11 +58,37 @@ fn unreachable(failure: &Failure) -> Finding {
     Finding::bad("reach", what, "correct the address, the password or the server; nothing else was looked at")
 }
 
-async fn look_at_queues(store: &Store) -> Result<Vec<Finding>, Failure> {
-    let now_ms = store.time_ms().await?;
-    let members = store.members().await?;
-    let alive: Vec<_> = members.into_values().filter(|member| relays::is_alive(member, now_ms)).collect();
-    let mut findings = relays::look(&alive);
+/// What is of each server: its flags, and what watching needs.
+async fn look_at_nodes(
+    settings: &Settings,
+    store: &Store,
+    watching: &Watching,
+) -> Result<Vec<Finding>, Failure> {
+    let dbs = watching.dbs().into_iter().chain([store.db()]).collect();
+    let nodes = Nodes::open(&settings.redis, place::ROLE, &dbs).await?;
+    let mut findings = vec![];
+    let mut heard = BTreeMap::new();
+    if watching.is_on() {
+        let (told, punctuality) = watching::expiry::look(settings, &nodes, watching).await;
+        heard = told;
+        findings.extend(punctuality);
+        findings.extend(watching::rights::look(settings, &nodes, watching).await);
+        findings.extend(watching::buffer::look(&nodes).await);
+    }
+    findings.extend(flags::look(&nodes, watching, &heard).await);
+    nodes.close().await;
+    Ok(findings)
+}
+
+async fn look_at_queues(
+    store: &Store,
+    alive: &BTreeMap<String, Member>,
+    watching: &Watching,
+    now_ms: u64,
+) -> Result<Vec<Finding>, Failure> {
+    let members: Vec<_> = alive.values().cloned().collect();
+    let mut findings = relays::look(&members);
+    findings.extend(watching::rules::look(watching, alive));
     let queues = match store.queues().await {
         Ok(queues) => queues,
         Err(error) if matches!(error.kind(), ErrorKind::NewerFormat | ErrorKind::Malformed) => {
@@ -71,7 +108,8 @@ async fn look_at_queues(store: &Store) -> Result<Vec<Finding>, Failure> {
         ));
     }
     for (name, info) in queues {
-        findings.extend(queue::look(store, &name, &info, &alive, now_ms).await?);
+        findings.extend(queue::look(store, &name, &info, &members, now_ms).await?);
+        findings.extend(watching::index::look(store, &name, &info, watching, now_ms).await?);
     }
     Ok(findings)
 }

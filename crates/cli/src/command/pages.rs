@@ -45,7 +45,7 @@ impl<'a> Pages<'a> {
 
 /// How many entries to ask for next: more than before, but not more than fit if all are as large as the largest.
 pub(crate) fn limit_after(limit: usize, page: &[RawEntry]) -> usize {
-    let largest = page.iter().map(RawEntry::payload_bytes).max().unwrap_or(0).max(1);
+    let largest = page.iter().map(RawEntry::size).max().unwrap_or(0).max(1);
     (limit * 2).min(BYTES / largest).clamp(1, PAGE)
 }
 

@@ -1,11 +1,15 @@
 //! `overdue relay`: fires timers when they are due. Listener and reconciler do not know each other; they are
 //! wired here.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use overdue_reconciler::Reconciler;
-use overdue_relay::Listener;
-use overdue_store::{Error, ErrorKind, Store};
+use overdue_protocol::watch::Rules;
+use overdue_reconciler::{Reconciler, Watching};
+use overdue_relay::{Listener, WatchSettings, Watcher};
+use overdue_store::{Error, ErrorKind, Nodes, Store};
+use overdue_telemetry::label::ScanReason;
+use overdue_watch::Looker;
 use tokio::task::JoinSet;
 
 use crate::args::relay::Relay;
@@ -16,6 +20,8 @@ use crate::settings::{self, Settings};
 
 /// How long calls under way may take after the signal. With what follows, the process is gone within 10 s.
 const DRAIN: Duration = Duration::from_secs(5);
+/// The classes of notifications that keyed timers need.
+pub(crate) const TIMERS_NEED: &str = "Ex";
 
 /// Runs the command until a signal.
 ///
@@ -26,20 +32,50 @@ pub(crate) async fn run(_args: &Relay, settings: &Settings, _output: &mut Output
     let service = Service::begin(relay.listen, || {}).await?;
     let store = service.step(Store::connect(&settings.redis, "relay")).await?;
     service.step(store.prove_scripts()).await?;
+    let dbs = [store.db()].into_iter().chain(relay.watch.iter().map(|rule| rule.db)).collect();
+    let nodes = service.step(Nodes::open(&settings.redis, "nodes", &dbs)).await?;
 
     let name = process_name();
     let reconciler = Reconciler::start(store.clone(), sweeping(relay, &name), service.health.clone());
-    let reconciler = service.step(reconciler).await?;
-    let sweeper = reconciler.sweep_now();
-    let on_gap = move || sweeper.sweep_now();
-    let listener = Listener::start(store.clone(), listening(relay), service.health.clone(), on_gap);
+    let mut reconciler = service.step(reconciler).await?;
+    let on_gap = || {
+        let sweeper = reconciler.sweep_now();
+        move || sweeper.sweep_now()
+    };
+    let (on_gap, on_watch_gap) = (on_gap(), on_gap());
+
+    let rules = Rules::new(&settings.redis.keyspace, relay.watch.clone());
+    let hash = rules.hash();
+    let mut needs = TIMERS_NEED.to_owned();
+    let watcher = if rules.is_empty() {
+        None
+    } else {
+        let how = watching(relay, &name);
+        needs.push_str(how.mode.flags());
+        let looker = Looker::open(store.clone(), nodes.clone(), rules, relay.value_max);
+        let looker = service.step(looker).await?;
+        let watcher = Watcher::start(looker.clone(), how, service.health.clone(), on_watch_gap);
+        let watcher = service.step(async { watcher.await.map_err(refusing_rules) }).await?;
+        let scan = watcher.scan_now();
+        let ask_scan = Arc::new(move |feed: &_| scan.scan_now(feed, ScanReason::Flush));
+        reconciler.watch(Watching { looker, mets: watcher.mets(), ask_scan });
+        Some(watcher)
+    };
+    let listener = Listener::start(
+        store.clone(),
+        nodes.clone(),
+        &needs,
+        listening(relay),
+        service.health.clone(),
+        on_gap,
+    );
     let listener =
         service.step(async { listener.await.map_err(|error| subscribing(error, store.db())) }).await?;
 
     let queues: Vec<String> = relay.queues.iter().map(ToString::to_string).collect();
     announce(settings, &store, &queues);
     service.announce();
-    service.accompany(&store, Identity { name, role: "relay", queues });
+    service.accompany(&store, Identity { name, role: "relay", queues, rules: hash });
 
     let mut loops = JoinSet::new();
     let (stop, listen_stop) = (service.stop.clone(), service.stop.clone());
@@ -51,8 +87,16 @@ pub(crate) async fn run(_args: &Relay, settings: &Settings, _output: &mut Output
         listener.run(listen_stop).await;
         "listener"
     });
+    if let Some(watcher) = watcher {
+        let stop = service.stop.clone();
+        loops.spawn(async move {
+            watcher.run(stop).await;
+            "watcher"
+        });
+    }
     let ended = service.watch(loops, DRAIN).await;
     service.end().await;
+    nodes.close().await;
     store.close().await;
     tracing::info!("stopped");
     ended
@@ -75,6 +119,35 @@ fn listening(relay: &settings::Relay) -> overdue_relay::Settings {
         keyspace_events: relay.keyspace_events,
         capacity: relay.buffer,
     }
+}
+
+/// How a relay with these settings hears of watched keys.
+pub(crate) fn mode(relay: &settings::Relay) -> overdue_relay::Notifications {
+    match relay.notifications {
+        settings::Notifications::Keyspace => overdue_relay::Notifications::Keyspace,
+        settings::Notifications::Keyevent => overdue_relay::Notifications::Keyevent,
+    }
+}
+
+fn watching(relay: &settings::Relay, process: &str) -> WatchSettings {
+    WatchSettings {
+        mode: mode(relay),
+        capacity: relay.buffer,
+        scan_keys_per_s: relay.scan_keys_per_s,
+        scan_every: relay.scan_every,
+        ready_when_blind: relay.keyspace_events == overdue_relay::KeyspaceEvents::Ignore,
+        ..WatchSettings::new(process)
+    }
+}
+
+fn refusing_rules(error: Error) -> Failure {
+    if error.kind() != ErrorKind::Refused {
+        return error.into();
+    }
+    Failure::new(
+        Exit::Redis,
+        format!("{error}: watch rules need channel rules (ACL SETUSER); see docs/OPERATIONS.md"),
+    )
 }
 
 /// A refused subscription is nearly always a missing channel right: a user that was made for 6.2 has none on 7.

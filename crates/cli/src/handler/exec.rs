@@ -6,17 +6,17 @@
 //! programs exit with 0 then, done or not.
 
 mod child;
+mod environment;
 mod find;
 mod tail;
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt as _;
+use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use overdue_consumer::{Handler, Outcome, Raw, Timeout};
 use tokio_util::sync::CancellationToken;
@@ -61,6 +61,16 @@ impl Exec {
         Ok(Self { command, limit, stop, grace, groups })
     }
 
+    fn cannot_run(&self, error: &io::Error, id_bytes: usize) -> String {
+        let program = self.command[0].display();
+        if error.raw_os_error() == Some(Errno::E2BIG as i32) {
+            return format!(
+                "cannot run {program}: with an id of {id_bytes} bytes its environment is too large; raise `ulimit -s`"
+            );
+        }
+        format!("cannot run {program}: {error}")
+    }
+
     async fn limit_is_over(&self) -> Duration {
         let Some(limit) = self.limit else { return std::future::pending().await };
         tokio::time::sleep(limit).await;
@@ -76,11 +86,14 @@ impl Exec {
 impl Handler<Raw> for Exec {
     async fn handle(&self, timeout: Timeout<Raw>) -> Outcome {
         let payload = timeout.raw_payload().clone();
-        let mut running = match Running::start(&self.command, environment(&timeout), payload, &self.groups) {
+        let environment = match environment::of(&timeout) {
+            Ok(environment) => environment,
+            // No attempt would do better.
+            Err(why) => return Outcome::reject(why),
+        };
+        let mut running = match Running::start(&self.command, environment, payload, &self.groups) {
             Ok(running) => running,
-            Err(error) => {
-                return Outcome::retry(format!("cannot run {}: {error}", self.command[0].display()));
-            }
+            Err(error) => return Outcome::retry(self.cannot_run(&error, timeout.id().as_bytes().len())),
         };
         let exited = tokio::select! {
             exited = running.exited() => exited,
@@ -149,28 +162,6 @@ fn retry_after(stdout: &[u8]) -> Option<Duration> {
     Some(wait.min(LONGEST_WAIT))
 }
 
-/// What the command finds in its environment, beside what we have in ours; `None` is taken out.
-fn environment(timeout: &Timeout<Raw>) -> Vec<(&'static str, Option<OsString>)> {
-    let id = timeout.id().as_bytes();
-    let text = |text: &str| Some(OsString::from(text));
-    vec![
-        ("OVERDUE_KEY", text(&timeout.key())),
-        ("OVERDUE_QUEUE", text(timeout.queue().as_str())),
-        ("OVERDUE_GROUP", text(timeout.group().as_str())),
-        ("OVERDUE_ID", plain_id(id).map(OsStr::to_os_string)),
-        ("OVERDUE_ID_BASE64", text(&STANDARD.encode(id))),
-        ("OVERDUE_GENERATION", text(&timeout.generation().to_string())),
-        ("OVERDUE_DUE_MS", text(&timeout.due_ms().to_string())),
-        ("OVERDUE_ATTEMPT", text(&timeout.attempt().to_string())),
-        ("OVERDUE_SOURCE", text(timeout.source().as_str())),
-    ]
-}
-
-/// The id as it is, when it can stand in an environment and be read as text.
-fn plain_id(id: &[u8]) -> Option<&OsStr> {
-    (std::str::from_utf8(id).is_ok() && !id.contains(&0)).then(|| OsStr::from_bytes(id))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,11 +207,5 @@ mod tests {
         assert_eq!(reason(exited(1), b"\xbcber"), "ber");
         let broken = reason(exited(1), &[b"x", &[0xff; REASON - 1][..]].concat());
         assert!(broken.len() <= REASON && broken.ends_with('\u{fffd}'), "{}", broken.len());
-    }
-
-    #[test]
-    fn an_id_that_is_no_text_is_not_in_the_environment() {
-        assert_eq!(plain_id(b"a\nb/{}"), Some(OsStr::new("a\nb/{}")));
-        assert_eq!((plain_id(b"\xff"), plain_id(b"a\0b")), (None, None));
     }
 }

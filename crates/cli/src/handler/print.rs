@@ -10,7 +10,8 @@ use overdue_consumer::{Handler, Outcome, Raw, Timeout};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::output::text::{IdText, PayloadText, printable, time};
+use crate::output::text::{self, IdText, PayloadText, printable, time};
+use crate::output::watched::Watched;
 
 /// Lines that wait for the writer. No more than the handlers that run at once.
 const WAITING: usize = 1024;
@@ -77,12 +78,13 @@ fn write(mut waiting: mpsc::Receiver<Line>, mut out: impl Write, broken: oneshot
     }
 }
 
-/// For people: queue, id, due, lateness, attempt, payload.
+/// For people: queue, id, due, lateness, attempt, what is known of a watched key, payload.
 fn line(timeout: &Timeout<Raw>, at_ms: u64) -> Vec<u8> {
-    let (queue, id) = (timeout.queue(), printable(timeout.id().as_bytes()));
+    let (queue, id) = (timeout.queue(), text::id(timeout.id().as_bytes()));
     let (due, late) = (time(timeout.due_ms()), at_ms.saturating_sub(timeout.due_ms()));
     let (attempt, payload) = (timeout.attempt(), printable(timeout.payload()));
-    format!("{queue}  {id}  {due}  +{late}ms  {attempt}  {payload}\n").into_bytes()
+    let watched = Watched::from(timeout).brief().map(|key| format!("  [{key}]")).unwrap_or_default();
+    format!("{queue}  {id}  {due}  +{late}ms  {attempt}{watched}  {payload}\n").into_bytes()
 }
 
 /// For machines.
@@ -101,6 +103,12 @@ struct Object<'a> {
     attempt: u32,
     source: &'static str,
     #[serde(flatten)]
+    watched: Watched,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flaw: Option<&'a str>,
+    #[serde(flatten)]
     payload: PayloadText,
 }
 
@@ -116,6 +124,9 @@ fn object(timeout: &Timeout<Raw>, at_ms: u64) -> Vec<u8> {
         at_ms,
         attempt: timeout.attempt(),
         source: timeout.source().as_str(),
+        watched: Watched::from(timeout),
+        encoding: timeout.encoding(),
+        flaw: timeout.flaw(),
         payload: PayloadText::new(timeout.payload()),
     };
     let mut line = serde_json::to_vec(&object).expect("an object of texts and numbers can be written");

@@ -5,7 +5,11 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use overdue_protocol::TimerId;
 use serde::Serialize;
+
+/// How many bytes people see of a name that is longer than any id.
+const SHOWN: usize = 64;
 
 /// `bytes` on one line of a terminal: control characters, backslashes and what is not UTF-8 stand as
 /// `\n`, `\\` or `\xff`.
@@ -24,6 +28,15 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
         }
     }
     text
+}
+
+/// An id for people, on one line. The name of a watched key may be longer than any id: it is cut.
+pub(crate) fn id(bytes: &[u8]) -> String {
+    if bytes.len() <= TimerId::MAX_BYTES {
+        return printable(bytes);
+    }
+    let begin = printable(&bytes[..SHOWN]);
+    format!("{begin}... ({} bytes)", bytes.len())
 }
 
 /// A timer's id in JSON: `id` when it is UTF-8, else `id_base64`. For `#[serde(flatten)]`.
@@ -155,6 +168,12 @@ mod tests {
         ] {
             assert_eq!(printable(bytes), text);
         }
+    }
+
+    #[test]
+    fn a_name_longer_than_any_id_is_cut() {
+        assert_eq!(id(&[b'x'; 512]).len(), 512);
+        assert_eq!(id(&[0xff; 65_536]), "\\xff".repeat(64) + "... (65536 bytes)");
     }
 
     #[test]

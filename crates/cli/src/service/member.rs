@@ -24,6 +24,8 @@ pub(crate) struct Identity {
     pub(crate) role: &'static str,
     /// What it works on: queues, or `queue/group`. Empty = every queue.
     pub(crate) queues: Vec<String>,
+    /// The hash of its watch rules ([`overdue_protocol::watch::Rules::hash`]); empty for none.
+    pub(crate) rules: String,
 }
 
 /// `<host>:<pid>:<8 hex digits>`: another one in each run.
@@ -76,7 +78,7 @@ async fn beat(store: &Store, identity: &Identity, started: &mut Option<u64>) -> 
         started: *started.get_or_insert(seen),
         seen,
         queues: identity.queues.clone(),
-        rules: String::new(),
+        rules: identity.rules.clone(),
     };
     store.beat(&identity.name, &member).await
 }

@@ -13,7 +13,7 @@ const PREFIX: &str = "OVERDUE_";
 const CONFIG: &str = "OVERDUE_CONFIG";
 /// Not settings, but ours: what `consume --exec` sets for the command (which may run `overdue`), and the
 /// server program of `demo`, `bench` and the tests.
-const OTHERS: [&str; 10] = [
+const OTHERS: [&str; 18] = [
     "OVERDUE_KEY",
     "OVERDUE_QUEUE",
     "OVERDUE_ID",
@@ -23,6 +23,14 @@ const OTHERS: [&str; 10] = [
     "OVERDUE_ATTEMPT",
     "OVERDUE_SOURCE",
     "OVERDUE_GROUP",
+    "OVERDUE_KIND",
+    "OVERDUE_RULE",
+    "OVERDUE_DB",
+    "OVERDUE_PROOF",
+    "OVERDUE_CAUSE",
+    "OVERDUE_CAPTURED_MS",
+    "OVERDUE_ENCODING",
+    "OVERDUE_FLAW",
     "OVERDUE_REDIS_SERVER",
 ];
 

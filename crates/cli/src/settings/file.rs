@@ -1,24 +1,37 @@
 //! Settings from the TOML file. Every error says line and column.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
-use super::key::{Entry, Form};
+use super::key::Entry;
 use super::layers::{Given, Origin};
 use super::nearest::nearest;
-use super::table::ALL;
+use super::table::{ALL, WATCH};
+use super::value::{RULES, value_text};
+use super::watch::Draft;
+use super::watch::table::KEYS;
 
 /// The largest file that is read, in bytes: a settings file has a few KiB.
 const MOST_BYTES: u64 = 1024 * 1024;
 
 /// What the file says, and what is wrong with it.
-pub(crate) fn read(path: &Path) -> (Vec<Given>, Vec<String>) {
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    pub(crate) given: Vec<Given>,
+    /// One for each `[[watch]]`, in their order.
+    pub(crate) rules: Vec<Draft>,
+    pub(crate) errors: Vec<String>,
+}
+
+/// Reads the file at `path`.
+pub(crate) fn read(path: &Path) -> Contents {
     match read_text(path) {
         Ok(text) => read_settings(&path.display().to_string(), &text),
-        Err(problem) => (vec![], vec![problem]),
+        Err(problem) => Contents { errors: vec![problem], ..Contents::default() },
     }
 }
 
@@ -32,8 +45,8 @@ fn read_text(path: &Path) -> Result<String, String> {
 }
 
 /// As [`read`], for a text that came from `name`.
-pub(crate) fn read_settings(name: &str, text: &str) -> (Vec<Given>, Vec<String>) {
-    let mut reading = Reading { name, text, given: vec![], errors: vec![] };
+pub(crate) fn read_settings(name: &str, text: &str) -> Contents {
+    let mut reading = Reading { name, text, contents: Contents::default() };
     let (table, mut errors) = DeTable::parse_recoverable(text);
     // Behind the first mistake in the syntax the parser guesses: only that one is worth saying.
     errors.sort_by_key(|error| error.span().map_or(0, |span| span.start));
@@ -41,14 +54,13 @@ pub(crate) fn read_settings(name: &str, text: &str) -> (Vec<Given>, Vec<String>)
         None => reading.take_top(table.get_ref()),
         Some(error) => reading.error(error.span().unwrap_or(0..0), &error.message().replace('\n', ", ")),
     }
-    (reading.given, reading.errors)
+    reading.contents
 }
 
 struct Reading<'a> {
     name: &'a str,
     text: &'a str,
-    given: Vec<Given>,
-    errors: Vec<String>,
+    contents: Contents,
 }
 
 impl Reading<'_> {
@@ -58,11 +70,13 @@ impl Reading<'_> {
                 DeValue::Table(section) if is_section(name.get_ref()) => {
                     self.take_section(name.get_ref(), section);
                 }
-                DeValue::Table(_) => {
-                    let nearest = nearest(name.get_ref(), sections());
-                    let problem =
-                        format!("there is no section [{}]; the nearest name is [{nearest}]", name.get_ref());
-                    self.error(name.span(), &problem);
+                DeValue::Array(rules) if name.get_ref() == WATCH.entry.path => {
+                    rules.iter().for_each(|rule| self.take_rule(rule));
+                }
+                DeValue::Table(_) if name.get_ref() == WATCH.entry.path => self.error(name.span(), RULES),
+                DeValue::Table(_) => self.no_section(name),
+                DeValue::Array(items) if is_rules(items) && !is_section(name.get_ref()) => {
+                    self.no_section(name);
                 }
                 _ if is_section(name.get_ref()) => {
                     self.error(
@@ -75,6 +89,15 @@ impl Reading<'_> {
         }
     }
 
+    fn no_section(&mut self, name: &Spanned<Cow<'_, str>>) {
+        let rules = WATCH.entry.path;
+        let problem = match nearest(name.get_ref(), sections().chain([rules])) {
+            nearest if nearest == rules => format!("the nearest name is [[{rules}]]"),
+            nearest => format!("the nearest name is [{nearest}]"),
+        };
+        self.error(name.span(), &format!("there is no section [{}]; {problem}", name.get_ref()));
+    }
+
     fn take_section(&mut self, section: &str, table: &DeTable<'_>) {
         for (name, value) in in_order(table) {
             self.take(&format!("{section}.{}", name.get_ref()), name.span(), value);
@@ -82,23 +105,44 @@ impl Reading<'_> {
     }
 
     fn take(&mut self, path: &str, at: Range<usize>, value: &Spanned<DeValue<'_>>) {
-        let Some(entry) = ALL.iter().copied().find(|entry| entry.path == path) else {
-            let nearest = nearest(path, ALL.iter().map(|entry| entry.path));
+        let given = self.read(ALL, path, at, value);
+        self.contents.given.extend(given);
+    }
+
+    fn take_rule(&mut self, rule: &Spanned<DeValue<'_>>) {
+        let DeValue::Table(table) = rule.get_ref() else { return self.error(rule.span(), RULES) };
+        let mut draft = Draft { origin: Origin::File(self.place(rule.span().start)), given: vec![] };
+        for (name, value) in in_order(table) {
+            let path = format!("{}.{}", WATCH.entry.path, name.get_ref());
+            draft.given.extend(self.read(KEYS, &path, name.span(), value));
+        }
+        self.contents.rules.push(draft);
+    }
+
+    fn read(
+        &mut self,
+        known: &[&'static Entry],
+        path: &str,
+        at: Range<usize>,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Option<Given> {
+        let Some(entry) = known.iter().copied().find(|entry| entry.path == path) else {
+            let nearest = nearest(path, known.iter().map(|entry| entry.path));
             self.error(at, &format!("there is no setting {path}; the nearest name is {nearest}"));
-            return;
+            return None;
         };
         match value_text(entry, value.get_ref()) {
-            Ok(text) => {
-                let origin = Origin::File(self.place(value.span().start));
-                self.given.push(Given { entry, text, origin });
+            Ok(text) => Some(Given { entry, text, origin: Origin::File(self.place(value.span().start)) }),
+            Err(problem) => {
+                self.error(value.span(), &format!("{path}: {problem}"));
+                None
             }
-            Err(problem) => self.error(value.span(), &format!("{path}: {problem}")),
         }
     }
 
     fn error(&mut self, at: Range<usize>, problem: &str) {
         let place = self.place(at.start);
-        self.errors.push(format!("{place}: {problem}"));
+        self.contents.errors.push(format!("{place}: {problem}"));
     }
 
     /// `name:line:column`, both from 1; columns count characters.
@@ -111,9 +155,7 @@ impl Reading<'_> {
 }
 
 /// The parser keeps names sorted; people want errors in the order of their file.
-fn in_order<'t, 'd>(
-    table: &'t DeTable<'d>,
-) -> Vec<(&'t Spanned<std::borrow::Cow<'d, str>>, &'t Spanned<DeValue<'d>>)> {
+fn in_order<'t, 'd>(table: &'t DeTable<'d>) -> Vec<(&'t Spanned<Cow<'d, str>>, &'t Spanned<DeValue<'d>>)> {
     let mut pairs: Vec<_> = table.iter().collect();
     pairs.sort_by_key(|(name, _)| name.span().start);
     pairs
@@ -123,23 +165,13 @@ fn sections() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|entry| entry.section_and_name().0).filter(|section| !section.is_empty())
 }
 
-fn is_section(name: &str) -> bool {
-    sections().any(|section| section == name)
+/// Whether these came from `[[name]]`.
+fn is_rules(items: &DeArray<'_>) -> bool {
+    !items.is_empty() && items.iter().all(|item| matches!(item.get_ref(), DeValue::Table(_)))
 }
 
-/// A value as the same text that a flag would give.
-fn value_text(entry: &Entry, value: &DeValue<'_>) -> Result<String, &'static str> {
-    match (value, entry.form) {
-        (DeValue::String(text), _) => Ok(text.clone().into_owned()),
-        (DeValue::Integer(number), _) if number.radix() == 10 => Ok(number.as_str().replace('_', "")),
-        (DeValue::Array(items), Form::List) => {
-            let texts: Option<Vec<&str>> = items.iter().map(|item| item.get_ref().as_str()).collect();
-            texts.map(|texts| texts.join(",")).ok_or("write a list of strings, such as [\"orders\"]")
-        }
-        (_, Form::Text) => Err("write it between quotes"),
-        (_, Form::Number) => Err("write a whole number"),
-        (_, Form::List) => Err("write a list of strings, such as [\"orders\"]"),
-    }
+fn is_section(name: &str) -> bool {
+    sections().any(|section| section == name)
 }
 
 #[cfg(test)]
@@ -147,7 +179,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> (Vec<(String, String, String)>, Vec<String>) {
-        let (given, errors) = read_settings("overdue.toml", text);
+        let Contents { given, errors, .. } = read_settings("overdue.toml", text);
         let given = given.into_iter().map(|g| (g.entry.path.to_owned(), g.text, g.origin.to_string()));
         (given.collect(), errors)
     }

@@ -44,7 +44,10 @@ fn entries(scope: Scope) -> impl Iterator<Item = (&'static Entry, &'static str, 
 impl<S: Scoped> Args for Flags<S> {
     fn augment_args(command: Command) -> Command {
         entries(S::SCOPE).fold(command, |command, (entry, long, value)| {
-            let action = if entry.form == Form::List { ArgAction::Append } else { ArgAction::Set };
+            let action = match entry.form {
+                Form::List | Form::Rules => ArgAction::Append,
+                _ => ArgAction::Set,
+            };
             let arg = Arg::new(entry.path)
                 .long(long)
                 .value_name(value)
@@ -67,7 +70,8 @@ impl<S: Scoped> FromArgMatches for Flags<S> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let given = entries(S::SCOPE).filter_map(|(entry, long, _)| {
             let values: Vec<&str> = matches.get_many::<String>(entry.path)?.map(String::as_str).collect();
-            Some(Given { entry, text: values.join(","), origin: Origin::Flag(long) })
+            let between = if entry.form == Form::Rules { "\n" } else { "," };
+            Some(Given { entry, text: values.join(between), origin: Origin::Flag(long) })
         });
         Ok(Self { given: given.collect(), scope: PhantomData })
     }

@@ -1,5 +1,16 @@
 //! What one setting is: its names, its default, what it says about itself, and how its text is read.
 
+/// Names the settings of a table, and lists them under a name of its own.
+macro_rules! table {
+    ($(#[$doc:meta])* $all:ident; $($name:ident: $type:ty = $key:expr;)*) => {
+        $(pub(crate) static $name: Key<$type> = $key;)*
+
+        $(#[$doc])*
+        pub(crate) static $all: &[&Entry] = &[$(&$name.entry),*];
+    };
+}
+pub(super) use table;
+
 /// How a setting stands in the TOML file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -9,6 +20,10 @@ pub(crate) enum Form {
     Number,
     /// `name = ["a", "b"]`; in the environment `a,b`; as a flag once for each.
     List,
+    /// `name = ["a", "b"]`, of patterns, which may hold anything; as text a JSON array.
+    Patterns,
+    /// `[[name]]` once for each; in the environment a line for each; as a flag once for each.
+    Rules,
 }
 
 /// Which commands take the flag of a setting.
@@ -44,6 +59,10 @@ pub(crate) struct Entry {
     pub(crate) values: &'static str,
     /// Its value is never shown.
     pub(crate) secret: bool,
+    /// Its value is no URL, whatever it looks like: it is shown as it is.
+    pub(crate) verbatim: bool,
+    /// What the sample file shows when there is no default to show.
+    pub(crate) example: &'static str,
 }
 
 impl Entry {
@@ -59,7 +78,17 @@ impl Entry {
 
     /// `value` as it may be shown: never a password, not even one inside a URL.
     pub(crate) fn shown(&self, value: &str) -> String {
-        if self.secret && !value.is_empty() { "***".to_owned() } else { super::secret::mask_url(value) }
+        match value {
+            "" => String::new(),
+            _ if self.secret => "***".to_owned(),
+            _ if self.verbatim => value.to_owned(),
+            _ => super::secret::mask_url(value),
+        }
+    }
+
+    /// What the sample file shows.
+    pub(crate) fn sample(&self) -> &'static str {
+        if self.default.is_empty() { self.example } else { self.default }
     }
 }
 
@@ -78,9 +107,14 @@ impl<T> Key<T> {
         help: &'static str,
         parse: fn(&str) -> Result<T, String>,
     ) -> Self {
-        let entry =
-            Entry { path, form: Form::Text, flag: None, default: "", help, values: "", secret: false };
+        let (form, flag, secret, verbatim) = (Form::Text, None, false, false);
+        let entry = Entry { path, form, flag, default: "", help, values: "", secret, verbatim, example: "" };
         Self { entry, parse }
+    }
+
+    /// The default, read.
+    pub(crate) fn default_value(&self) -> T {
+        (self.parse)(self.entry.default).expect("every default is valid: a test reads them all")
     }
 
     pub(crate) const fn form(mut self, form: Form) -> Self {
@@ -105,6 +139,16 @@ impl<T> Key<T> {
 
     pub(crate) const fn secret(mut self) -> Self {
         self.entry.secret = true;
+        self
+    }
+
+    pub(crate) const fn verbatim(mut self) -> Self {
+        self.entry.verbatim = true;
+        self
+    }
+
+    pub(crate) const fn example(mut self, example: &'static str) -> Self {
+        self.entry.example = example;
         self
     }
 }

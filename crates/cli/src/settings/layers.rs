@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::key::{Entry, Key};
+use super::watch::Draft;
 use super::{environment, file};
 
 /// Where a value comes from, weakest first.
@@ -49,9 +50,11 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 /// All that was given, the strongest of each setting, and what is wrong so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Layers {
     given: BTreeMap<&'static str, Given>,
+    /// The watch rules of the file.
+    rules: Vec<Draft>,
     errors: Vec<String>,
     file: Option<PathBuf>,
 }
@@ -67,10 +70,9 @@ impl Layers {
         let mut layers = Self::default();
         let environment = environment::read(variables);
         layers.file = config.or(environment.config);
-        let from_file = match &layers.file {
-            Some(path) => file::read(path),
-            None => (vec![], vec![]),
-        };
+        let from_file = layers.file.as_deref().map(file::read).unwrap_or_default();
+        layers.rules = from_file.rules;
+        let from_file = (from_file.given, from_file.errors);
         for (given, errors) in [from_file, (environment.given, environment.errors), (flags, vec![])] {
             layers.given.extend(given.into_iter().map(|given| (given.entry.path, given)));
             layers.errors.extend(errors);
@@ -83,6 +85,11 @@ impl Layers {
         self.file.as_ref()
     }
 
+    /// The watch rules of the file, in their order.
+    pub(crate) fn rules(&self) -> &[Draft] {
+        &self.rules
+    }
+
     /// What was given for a setting, or its default, and where.
     pub(crate) fn look_up(&self, entry: &'static Entry) -> Given {
         let default = || Given { entry, text: entry.default.to_owned(), origin: Origin::Default };
@@ -93,7 +100,12 @@ impl Layers {
     /// finds all that is wrong.
     pub(crate) fn read<T>(&mut self, key: &'static Key<T>) -> T {
         let given = self.look_up(&key.entry);
-        (key.parse)(&given.text).unwrap_or_else(|problem| {
+        self.parse(key, &given).unwrap_or_else(|| key.default_value())
+    }
+
+    /// What `given` means. If it is wrong, that is noted.
+    pub(crate) fn parse<T>(&mut self, key: &'static Key<T>, given: &Given) -> Option<T> {
+        let noted = (key.parse)(&given.text).map_err(|problem| {
             // In the environment and among the flags the origin names the setting already.
             let name = if matches!(given.origin, Origin::File(_)) {
                 format!("{}: ", key.entry.path)
@@ -103,8 +115,8 @@ impl Layers {
             let value =
                 if key.entry.secret { String::new() } else { format!(" {:?}", key.entry.shown(&given.text)) };
             self.note(&given.origin, &format!("{name}invalid value{value}: {problem}"));
-            (key.parse)(key.entry.default).expect("every default is valid: a test reads them all")
-        })
+        });
+        noted.ok()
     }
 
     /// Notes what is wrong with a value that came from `origin`.

@@ -1,7 +1,8 @@
 //! `overdue config sample`: the settings file with everything in it, commented out.
 
 use super::key::{Entry, Form};
-use super::table::ALL;
+use super::table::{ALL, WATCH};
+use super::watch::table::KEYS;
 
 const WIDTH: usize = 100;
 const HEAD: &str = "\
@@ -11,11 +12,14 @@ const HEAD: &str = "\
 #   overdue config check --config FILE
 ";
 
+/// Stands before the one rule.
+const RULE: &str = "Below is one rule with all it can say; only pattern and queue it must.";
+
 /// The sample, ready to be written to a file. As it stands it changes nothing.
 pub(crate) fn sample() -> String {
     let mut text = HEAD.to_owned();
     let mut current = "";
-    for entry in ALL {
+    for entry in ALL.iter().filter(|entry| entry.form != Form::Rules) {
         let (section, name) = entry.section_and_name();
         if section != current {
             text += &format!("\n[{section}]\n");
@@ -23,17 +27,27 @@ pub(crate) fn sample() -> String {
         }
         text += &format!("\n{}#{name} = {}\n", comment(entry), toml_value(entry));
     }
+    text + &rule()
+}
+
+/// The block of one watch rule.
+fn rule() -> String {
+    let mut text = format!("\n{}{}#[[{}]]\n", comment(&WATCH.entry), wrap(RULE), WATCH.entry.path);
+    for entry in KEYS {
+        let (_, name) = entry.section_and_name();
+        text += &format!("\n{}#{name} = {}\n", wrap(&about(entry)), toml_value(entry));
+    }
     text
 }
 
 fn comment(entry: &Entry) -> String {
-    let mut about = entry.help.to_owned();
-    if !entry.values.is_empty() {
-        about += &format!(" {}.", entry.values);
-    }
     let flag = entry.flag.map(|flag| format!("--{}, ", flag.long)).unwrap_or_default();
-    about += &format!(" ({flag}{})", entry.variable());
-    wrap(&about)
+    wrap(&format!("{} ({flag}{})", about(entry), entry.variable()))
+}
+
+fn about(entry: &Entry) -> String {
+    let values = if entry.values.is_empty() { String::new() } else { format!(" {}.", entry.values) };
+    format!("{}{values}", entry.help)
 }
 
 fn wrap(text: &str) -> String {
@@ -51,8 +65,9 @@ fn wrap(text: &str) -> String {
 
 fn toml_value(entry: &Entry) -> String {
     match entry.form {
-        Form::Number => entry.default.to_owned(),
-        Form::Text => format!("{:?}", entry.default),
+        Form::Number | Form::Patterns => entry.sample().to_owned(),
+        Form::Text => format!("{:?}", entry.sample()),
+        Form::Rules => "[]".to_owned(),
         Form::List => {
             let items = entry.default.split(',').filter(|item| !item.is_empty());
             format!("[{}]", items.map(|item| format!("{item:?}")).collect::<Vec<_>>().join(", "))
@@ -64,11 +79,12 @@ fn toml_value(entry: &Entry) -> String {
 mod tests {
     use super::*;
     use crate::settings::file::read_settings;
+    use crate::settings::layers::Given;
 
     #[test]
     fn as_it_stands_it_sets_nothing() {
-        let (given, errors) = read_settings("sample", &sample());
-        assert!(given.is_empty() && errors.is_empty(), "{given:?} {errors:?}");
+        let said = read_settings("sample", &sample());
+        assert!(said.given.is_empty() && said.rules.is_empty() && said.errors.is_empty(), "{said:?}");
     }
 
     #[test]
@@ -76,11 +92,17 @@ mod tests {
         let is_setting = |line: &str| line.starts_with('#') && !line.starts_with("# ");
         let lines = sample();
         let lines = lines.lines().map(|line| if is_setting(line) { &line[1..] } else { line });
-        let (given, errors) = read_settings("sample", &lines.collect::<Vec<_>>().join("\n"));
-        assert_eq!(errors, Vec::<String>::new());
-        let said: Vec<_> = given.iter().map(|given| (given.entry.path, given.text.as_str())).collect();
-        let expected: Vec<_> = ALL.iter().map(|entry| (entry.path, entry.default)).collect();
-        assert_eq!(said, expected);
+        let said = read_settings("sample", &lines.collect::<Vec<_>>().join("\n"));
+        assert_eq!(said.errors, Vec::<String>::new());
+        let defaults = ALL.iter().filter(|entry| entry.form != Form::Rules);
+        let defaults: Vec<_> = defaults.map(|entry| (entry.path, entry.default)).collect();
+        assert_eq!(texts(&said.given), defaults);
+        let samples: Vec<_> = KEYS.iter().map(|entry| (entry.path, entry.sample())).collect();
+        assert_eq!(said.rules.iter().map(|rule| texts(&rule.given)).collect::<Vec<_>>(), [samples]);
+    }
+
+    fn texts(given: &[Given]) -> Vec<(&str, &str)> {
+        given.iter().map(|given| (given.entry.path, given.text.as_str())).collect()
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Every setting of Overdue: one table.
+//! Every setting of Overdue: one table. What a `[[watch]]` holds stands in one of its own
+//! ([`super::watch::table`]).
 //!
 //! Flags, environment names, the sample file, `config check` and `config show` are made from it. To add a
 //! setting: a line here, and a field in `settings.rs` that reads it.
@@ -12,21 +13,16 @@ use overdue_relay::KeyspaceEvents;
 use overdue_store::Secret;
 use overdue_telemetry::logs::Format;
 
-use super::Listen;
 use super::key::Scope::{Consume, Everywhere, Relay};
-use super::key::{Entry, Form, Key};
+use super::key::{Entry, Form, Key, table};
 use super::parse::{self, HOUR, SECOND, choice, duration, number, optional};
-
-macro_rules! table {
-    ($($name:ident: $type:ty = $key:expr;)*) => {
-        $(pub(crate) static $name: Key<$type> = $key;)*
-
-        /// Every setting, in the order of the sample file: sections stay together.
-        pub(crate) static ALL: &[&Entry] = &[$(&$name.entry),*];
-    };
-}
+use super::watch::short::{self, Short};
+use super::{Listen, Notifications};
 
 table! {
+    /// Every setting, in the order of the sample file: sections stay together.
+    ALL;
+
     NAMESPACE: Namespace =
         Key::new("namespace", "What every key of Overdue in Redis begins with.", |t| t.parse().map_err(|_| {
             "not a namespace: 1 to 64 of a-z 0-9 . _ : -, beginning with a letter or digit".to_owned()
@@ -34,6 +30,15 @@ table! {
         .flag(Everywhere, "namespace", "NAME")
         .default("overdue")
         .values("1 to 64 characters: a-z 0-9 . _ : - and a letter or digit first");
+
+    WATCH: Vec<Short> =
+        Key::new("watch", "Watch the keys that match PATTERN: each that expires becomes a timeout in QUEUE.", short::read)
+        .form(Form::Rules)
+        .flag(Relay, "watch", "PATTERN=QUEUE")
+        .values("Example: --watch 'session:*=sessions'. PATTERN is a Redis glob; the last = ends it. Once for each rule \
+                 (in the environment a line for each); the first that matches a key wins. Given here, the rules \
+                 take the place of all [[watch]] in the file, where a rule can say more")
+        .verbatim();
 
     URL: String =
         Key::new("redis.url", "Where Redis is; /N at the end chooses the db.", parse::redis_url)
@@ -115,7 +120,7 @@ table! {
             number(t, 256, 1_000_000)
         })
         .form(Form::Number)
-        .default("16384")
+        .default("65536")
         .values("256 to 1000000");
     RELAY_KEYSPACE_EVENTS: KeyspaceEvents =
         Key::new("relay.keyspace_events", "What to do when Redis lacks flags in notify-keyspace-events.", |t| {
@@ -128,6 +133,33 @@ table! {
         .flag(Relay, "keyspace-events", "ACTION")
         .default("add")
         .values("add = add what is missing, remove nothing; check = only say so; ignore");
+    RELAY_NOTIFICATIONS: Notifications =
+        Key::new("relay.notifications", "How the relay hears of watched keys.", |t| {
+            choice(t, &[("keyspace", Notifications::Keyspace), ("keyevent", Notifications::Keyevent)])
+        })
+        .default("keyspace")
+        .values("keyspace = Redis sends what the patterns match; keyevent = Redis sends the events of every key, \
+                 and the relay picks");
+    RELAY_SCAN_KEYS_PER_S: u32 =
+        Key::new("relay.scan_keys_per_s", "The most keys that SCAN walks over in a second, on each node.", |t| {
+            number(t, 100, 10_000_000)
+        })
+        .form(Form::Number)
+        .default("50000")
+        .values("100 to 10000000");
+    RELAY_SCAN_EVERY: Duration =
+        Key::new("relay.scan_every", "How often SCAN looks for watched keys that no notification told of.", |t| {
+            duration(t, 10 * SECOND, 24 * HOUR)
+        })
+        .default("10m")
+        .values("A duration from 10s to 24h; it also looks at the start and after every gap");
+    RELAY_VALUE_MAX: u32 =
+        Key::new("relay.value_max", "The largest value of a watched key that becomes a payload.", |t| {
+            let bytes = parse::size(t, 0, 1024 * 1024)?;
+            u32::try_from(bytes).map_err(|error| error.to_string())
+        })
+        .default("1MiB")
+        .values("Bytes, KiB or MiB, up to 1MiB; a larger one is left out, and the timeout says so");
 
     RELAY_DEAD_MAX: u64 =
         Key::new("relay.dead_max", "Dead letters that a partition keeps; the oldest go first.", |t| {

@@ -5,24 +5,24 @@ use std::path::PathBuf;
 use super::layers::{Given, Origin};
 use super::*;
 
-fn flag(key: &'static key::Entry, text: &str) -> Given {
+pub(super) fn flag(key: &'static key::Entry, text: &str) -> Given {
     Given { entry: key, text: text.to_owned(), origin: Origin::Flag(key.flag.unwrap().long) }
 }
 
 /// A settings file in a folder of its own; both live as long as the result.
-fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
+pub(super) fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("overdue.toml");
     std::fs::write(&path, text).unwrap();
     (dir, path)
 }
 
-fn layers(config: Option<PathBuf>, flags: Vec<Given>, variables: &[(&str, &str)]) -> Layers {
+pub(super) fn layers(config: Option<PathBuf>, flags: Vec<Given>, variables: &[(&str, &str)]) -> Layers {
     let variables: Vec<_> = variables.iter().map(|(n, v)| (OsString::from(n), OsString::from(v))).collect();
     Layers::collect(config, flags, variables.into_iter())
 }
 
-fn errors(config: Option<PathBuf>, flags: Vec<Given>, variables: &[(&str, &str)]) -> Vec<String> {
+pub(super) fn errors(config: Option<PathBuf>, flags: Vec<Given>, variables: &[(&str, &str)]) -> Vec<String> {
     Settings::resolve(layers(config, flags, variables)).unwrap_err()
 }
 
@@ -34,6 +34,10 @@ fn the_defaults_are_valid_and_as_documented() {
     assert_eq!(settings.consume.lease, Duration::from_secs(30));
     assert_eq!(settings.consume.attempts, 20);
     assert_eq!(settings.client.max_payload, 1024 * 1024);
+    assert_eq!(settings.relay.watch, []);
+    assert_eq!(settings.relay.notifications, Notifications::Keyspace);
+    assert_eq!((settings.relay.scan_keys_per_s, settings.relay.value_max), (50_000, 1024 * 1024));
+    assert_eq!(settings.relay.scan_every, Duration::from_secs(600));
     assert_eq!(settings.relay.listen, Listen::At(([127, 0, 0, 1], 9633).into()));
     assert_eq!(settings.consume.listen, Listen::At(([127, 0, 0, 1], 9634).into()));
 }
@@ -43,7 +47,7 @@ fn flags_stand_above_the_environment_above_the_file() {
     let (_dir, path) = file("[consume]\nlease = \"2s\"\nattempts = 2\nconcurrency = 2\n");
     let variables = [("OVERDUE_CONSUME_LEASE", "3s"), ("OVERDUE_CONSUME_ATTEMPTS", "3")];
     let given = layers(Some(path.clone()), vec![flag(&table::CONSUME_LEASE.entry, "4s")], &variables);
-    let shown = show::effective(&given);
+    let shown = show::effective(&given, &[]);
     let find =
         |name| shown.iter().find(|setting| setting.name == name).map(|s| (s.value.as_str(), s.from.as_str()));
     assert_eq!(find("consume.lease"), Some(("4s", "--lease")));
@@ -73,11 +77,11 @@ fn all_that_is_wrong_is_said_at_once_with_its_place() {
         errors(
             Some(path.clone()),
             vec![flag(&table::CONSUME_ATTEMPTS.entry, "0")],
-            &[("OVERDUE_CONSUME_LEASE", "-5m"), ("OVERDUE_X", "")],
+            &[("OVERDUE_CONSUME_LEASE", "-5m"), ("OVERDUE_CONFG", "")],
         ),
         [
             format!("{at}:3:1: there is no setting relay.pgae; the nearest name is relay.page"),
-            "OVERDUE_X: there is no such setting; the nearest name is OVERDUE_CONFIG".to_owned(),
+            "OVERDUE_CONFG: there is no such setting; the nearest name is OVERDUE_CONFIG".to_owned(),
             format!(
                 "{at}:2:9: relay.grace: invalid value \"15\": a number without a unit: write 15s, 15m or 15h"
             ),
@@ -115,7 +119,7 @@ fn a_password_comes_from_the_stronger_layer_and_never_from_two_of_one() {
 fn no_password_is_in_what_is_shown_or_said() {
     let variables = [("OVERDUE_REDIS_URL", "http://u:geheim@h/"), ("OVERDUE_REDIS_PASSWORD", "geheim")];
     let given = layers(None, vec![], &variables);
-    let shown = format!("{:?}", show::effective(&given));
+    let shown = format!("{:?}", show::effective(&given, &[]));
     assert!(shown.contains("***") && !shown.contains("geheim"), "{shown}");
     let errors = Settings::resolve(given).unwrap_err().join("\n");
     assert!(errors.contains("http://u:***@h/") && !errors.contains("geheim"), "{errors}");
@@ -166,7 +170,7 @@ fn the_table_is_sound() {
     sections.dedup();
     let distinct: BTreeSet<_> = sections.iter().collect();
     assert_eq!(sections.len(), distinct.len(), "the settings of a section stand together");
-    for entry in table::ALL {
+    for entry in table::ALL.iter().chain(watch::table::KEYS) {
         assert!(entry.help.ends_with('.'), "{}", entry.path);
         assert!(!entry.values.ends_with('.'), "{}", entry.path);
     }

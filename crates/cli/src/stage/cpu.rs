@@ -18,8 +18,11 @@ mod tests {
     #[test]
     fn a_process_that_works_uses_time() {
         let start = std::time::Instant::now();
-        while start.elapsed().as_millis() < 50 {}
-        assert!(of_process(std::process::id()).is_some_and(|us| us >= 20_000));
+        // On a busy machine work takes its time.
+        while of_process(std::process::id()).is_some_and(|us| us < 20_000) {
+            assert!(start.elapsed().as_secs() < 20, "no time was counted");
+        }
+        assert!(of_process(std::process::id()).is_some());
         assert_eq!(of_process(u32::MAX), None);
     }
 }

@@ -4,16 +4,15 @@
 
 use std::io::{self, BufRead, BufReader, PipeReader, Write};
 
-use overdue_protocol::Generation;
 use overdue_protocol::entry::Source;
 
-/// One line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One line. Ids are those of the demo: text on one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     /// A handler has started.
-    Started { generation: Generation, due_ms: u64, source: Source, at_us: u64 },
+    Started { source: Source, at_us: u64, id: String },
     /// A handler is done; its timeout is not acknowledged yet.
-    Ended { generation: Generation },
+    Ended { id: String },
 }
 
 impl Line {
@@ -26,23 +25,20 @@ impl Line {
 
     fn text(&self) -> String {
         match self {
-            Line::Started { generation, due_ms, source, at_us } => {
-                format!("started {generation} {due_ms} {} {at_us}\n", source.as_str())
-            }
-            Line::Ended { generation } => format!("ended {generation}\n"),
+            Line::Started { source, at_us, id } => format!("started {} {at_us} {id}\n", source.as_str()),
+            Line::Ended { id } => format!("ended {id}\n"),
         }
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let mut words = text.split(' ');
-        match words.next()? {
-            "started" => Some(Line::Started {
-                generation: words.next()?.parse().ok()?,
-                due_ms: words.next()?.parse().ok()?,
-                source: words.next()?.parse().ok()?,
-                at_us: words.next()?.parse().ok()?,
-            }),
-            "ended" => Some(Line::Ended { generation: words.next()?.parse().ok()? }),
+        let (word, rest) = text.split_once(' ')?;
+        match word {
+            "started" => {
+                let mut words = rest.splitn(3, ' ');
+                let (source, at_us) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+                Some(Line::Started { source, at_us, id: words.next()?.to_owned() })
+            }
+            "ended" => Some(Line::Ended { id: rest.to_owned() }),
             _ => None,
         }
     }
@@ -59,11 +55,11 @@ mod tests {
 
     #[test]
     fn a_line_is_read_as_it_was_written() {
-        let started =
-            Line::Started { generation: 17, due_ms: 1_000, source: Source::Index, at_us: 1_000_123 };
-        for line in [started, Line::Ended { generation: 17 }] {
+        let id = "order 17".to_owned();
+        let started = Line::Started { source: Source::Index, at_us: 1_000_123, id: id.clone() };
+        for line in [started, Line::Ended { id }] {
             assert_eq!(Line::parse(line.text().trim_end()), Some(line));
         }
-        assert_eq!(Line::parse("started 17 100"), None);
+        assert_eq!(Line::parse("started index 100"), None);
     }
 }

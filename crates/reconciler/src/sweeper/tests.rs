@@ -2,7 +2,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use overdue_protocol::{Keyspace, QueueName};
-use overdue_store::ErrorKind;
+use overdue_store::{Backoff, ErrorKind};
 use overdue_telemetry::Health;
 use overdue_telemetry::label::Loop;
 
@@ -30,12 +30,12 @@ fn sweeper(answers: Vec<Result<Seen>>) -> Sweeper<Script> {
     let partition = Keyspace::default().partition(&QueueName::new("orders").unwrap(), 0);
     Sweeper {
         pass: Script(Arc::new((Mutex::new(answers), AtomicU32::new(0)))),
-        alarm: alarms.register(&partition),
+        alarm: alarms.register(&partition, 0),
         alarms,
         partition,
         progress: Health::default().register(Loop::Sweep, "orders:0", Duration::from_secs(5)),
         throttle: Arc::default(),
-        backoff: Backoff::new(),
+        backoff: Backoff::default(),
         steps_back: false,
     }
 }

@@ -92,6 +92,18 @@ fn a_degraded_part_is_shown_and_fails_nothing() {
 }
 
 #[test]
+fn a_broken_part_is_shown_and_fails_although_the_loops_succeed() {
+    let health = Health::default();
+    sweep(&health, 5).succeed();
+    health.set_broken("canary server", Some("notifications do not come".to_owned()));
+    let report = health.ready();
+    assert!(!report.ok && report.text.starts_with("not ready\n"), "{}", report.text);
+    assert!(report.text.ends_with("BROKEN    canary server: notifications do not come\n"), "{}", report.text);
+    health.set_broken("canary server", None);
+    assert!(health.ready().ok);
+}
+
+#[test]
 fn a_dropped_loop_goes_stale_and_a_retired_one_is_gone() {
     let health = Health::default();
     sweep(&health, 5).succeed();

@@ -1,4 +1,4 @@
-//! What both benchmarks measure with: a private Redis, a relay, a consumer and a client.
+//! What the benchmarks measure with: a private Redis, a relay, a consumer and a client.
 
 use std::io::Read as _;
 use std::thread;
@@ -48,12 +48,17 @@ impl Cpu {
 impl Rig {
     /// Starts everything, and waits until it is at work.
     pub(super) async fn open() -> Result<Self, Failure> {
-        let stage = Stage::open(Options::default(), "bench").await?;
-        let mut relay = stage.relay("relay")?;
-        let mut consumer = stage.consumer("consumer", &["--concurrency", CONCURRENCY])?;
+        Self::on(Stage::open(Options::default(), "bench").await?, &[], &[]).await
+    }
+
+    /// The same on a stage that is there, with more arguments for relay and consumer.
+    pub(super) async fn on(stage: Stage, relay: &[&str], consumer: &[&str]) -> Result<Self, Failure> {
+        let mut relay = stage.relay("relay", relay)?;
+        let consumer = [&["--concurrency", CONCURRENCY], consumer].concat();
+        let mut consumer = stage.consumer("consumer", &consumer)?;
         stage.await_ready(&mut [&mut relay, &mut consumer]).await?;
         let client = Client::connect(stage.redis.url()).await?;
-        let queue = client.queue::<Raw>("bench").await?;
+        let queue = client.queue::<Raw>(stage.partition.queue().as_str()).await?;
         Ok(Self { stage, queue, relay, consumer })
     }
 
@@ -65,22 +70,29 @@ impl Rig {
 
     /// Waits until `n` timeouts are acknowledged; unix microseconds of that moment.
     pub(super) async fn await_done(&mut self, n: u64, deadline: Duration) -> Result<u64, Failure> {
+        self.done_within(n, deadline).await?.map_err(|done| {
+            let words = [&self.relay, &self.consumer].map(Program::last_words).join("; ");
+            let what = format!("{done} of {n} timeouts are acknowledged after {deadline:?}: {words}");
+            Failure::new(Exit::CheckFailed, what)
+        })
+    }
+
+    /// Waits at most so long until `n` timeouts are acknowledged: unix microseconds of that moment, or how many are.
+    pub(super) async fn done_within(
+        &mut self,
+        n: u64,
+        deadline: Duration,
+    ) -> Result<Result<u64, u64>, Failure> {
         let end = Instant::now() + deadline;
         loop {
             let (redis, tally) = (self.stage.redis.clone(), self.stage.partition.tally());
             let field = GroupCounter::Done.field(&self.stage.group);
             let looked =
                 blocking(move || look(&mut redis.connection()?, &tally, field.as_bytes(), n)).await?;
-            let done = match looked {
-                Ok(at) => return Ok(at),
-                Err(done) => done,
-            };
             self.relay.check()?;
             self.consumer.check()?;
-            if Instant::now() > end {
-                let words = [&self.relay, &self.consumer].map(Program::last_words).join("; ");
-                let what = format!("{done} of {n} timeouts are acknowledged after {deadline:?}: {words}");
-                return Err(Failure::new(Exit::CheckFailed, what));
+            if looked.is_ok() || Instant::now() > end {
+                return Ok(looked);
             }
         }
     }

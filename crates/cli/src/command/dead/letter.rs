@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::args::value::Letter;
 use crate::output::Row;
 use crate::output::text::{self, IdText, PayloadText};
+use crate::output::watched::Watched;
 
 /// How many characters of a reason a list shows.
 const REASON: usize = 100;
@@ -43,7 +44,7 @@ impl Line {
             reason: lossy(entry, "reason"),
             detail: lossy(entry, "detail"),
             id: id.map(|id| IdText::new(id)),
-            shown: id.map_or_else(|| "-".to_owned(), |id| text::printable(id)),
+            shown: id.map_or_else(|| "-".to_owned(), |id| text::id(id)),
         }
     }
 }
@@ -86,18 +87,23 @@ pub(super) struct Whole {
     due_ms: Option<u64>,
     fired: Option<String>,
     source: Option<String>,
+    #[serde(flatten)]
+    watched: Watched,
     encoding: Option<String>,
     by: Option<String>,
     flaw: Option<String>,
     #[serde(flatten)]
     payload: Option<PayloadText>,
     #[serde(skip)]
+    whole_id: Option<String>,
+    #[serde(skip)]
     bytes: Bytes,
 }
 
 impl Whole {
     pub(super) fn new(queue: &QueueName, partition: u32, entry: &RawEntry) -> Self {
-        let id = entry.field("id").and_then(|id| TimerId::new(id.clone()).ok());
+        let id = entry.field("id").and_then(|id| TimerId::of_key(id.clone()).ok());
+        let whole_id = entry.field("id").map(|id| text::printable(id));
         let generation = number(entry, "gen");
         let payload = entry.field("payload");
         Self {
@@ -109,10 +115,12 @@ impl Whole {
             due_ms: number(entry, "due"),
             fired: number(entry, "fired").map(text::time),
             source: lossy(entry, "src"),
+            watched: entry.into(),
             encoding: lossy(entry, "enc"),
             by: lossy(entry, "by"),
             flaw: lossy(entry, "flaw"),
             payload: payload.map(|payload| PayloadText::new(payload)),
+            whole_id,
             bytes: payload.cloned().unwrap_or_default(),
         }
     }
@@ -122,7 +130,7 @@ impl Whole {
         let attempt = self.line.attempt.map(|n| n.to_string());
         let fields = [
             ("letter", Some(&self.line.letter)),
-            ("id", Some(&self.line.shown).filter(|_| self.line.id.is_some())),
+            ("id", self.whole_id.as_ref()),
             ("key", self.key.as_ref()),
             ("group", self.line.group.as_ref()),
             ("reason", self.line.reason.as_ref()),
@@ -141,7 +149,9 @@ impl Whole {
         };
         let line =
             |(name, value): (&str, Option<&String>)| Some(format!("{name:<8} {}", shown(name, value?)));
-        let mut lines: Vec<String> = fields.into_iter().filter_map(line).collect();
+        let watched = self.watched.lines();
+        let known = watched.iter().map(|(name, value)| (*name, Some(value)));
+        let mut lines: Vec<String> = fields.into_iter().chain(known).filter_map(line).collect();
         let encoding = self.encoding.as_deref().unwrap_or("raw");
         lines.push(format!("payload  {} bytes, {}", self.bytes.len(), text::printable(encoding.as_bytes())));
         if !self.bytes.is_empty() {

@@ -70,11 +70,8 @@ pub(super) async fn run(
                     break;
                 }
                 let wanted = page.iter().filter(|entry| letter::is_of(entry, args.group.as_ref()));
-                work.carry(
-                    &partition,
-                    &wanted.map(|entry| (entry.id, entry.payload_bytes())).collect::<Vec<_>>(),
-                )
-                .await?;
+                work.carry(&partition, &wanted.map(|entry| (entry.id, entry.size())).collect::<Vec<_>>())
+                    .await?;
             }
         }
     } else {
@@ -107,7 +104,7 @@ impl Work<'_> {
         let mut found = Vec::new();
         for letter in letters {
             match self.place.store.entry(&partition.dead(), letter.entry).await? {
-                Some(entry) => found.push((entry.id, entry.payload_bytes())),
+                Some(entry) => found.push((entry.id, entry.size())),
                 None => self.note(*letter, Outcome::Absent)?,
             }
         }

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::ledger::Fired;
 use super::score::Event;
 use crate::exit::Failure;
 use crate::stage::program::Program;
@@ -49,10 +50,14 @@ pub(super) async fn follow(
             for raw in entries {
                 after = raw.id;
                 let Ok(entry) = Entry::decode(&raw) else { continue };
-                let Entry { generation, source, due_ms, fired_ms, .. } = entry;
-                let addressed = entry.group.is_some();
-                let event = Event::Entry { generation, source, due_ms, fired_ms, addressed };
-                if events.send(event).await.is_err() {
+                if entry.group.is_some() {
+                    // A retry of an attempt that died or was given back: no second firing.
+                    continue;
+                }
+                let Entry { id, generation, source, due_ms, fired_ms, proof, .. } = entry;
+                let id = String::from_utf8_lossy(id.as_bytes()).into_owned();
+                let fired = Fired { generation, source, due_ms, fired_ms, proof };
+                if events.send(Event::Entry { id, fired }).await.is_err() {
                     return;
                 }
             }

@@ -1,21 +1,22 @@
 //! The course of events.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use overdue_sandbox::Options;
+use overdue_sandbox::{Options, Redis};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::progress::Progress;
-use super::score::{Event, Score};
+use super::score::{Event, Listener, Score};
 use super::verdict::Verdict;
-use super::{audience, books, opening, plain};
+use super::{audience, books, opening};
 use crate::args::bench::Demo;
 use crate::exit::{Exit, Failure};
 use crate::output::text::count;
 use crate::stage::program::Program;
-use crate::stage::{Stage, blocking, now_us};
+use crate::stage::progress::Progress;
+use crate::stage::{Stage, background, blocking, listener, now_us};
 
 /// The queue.
 pub(super) const QUEUE: &str = "demo";
@@ -33,6 +34,8 @@ const END_DEADLINE: Duration = Duration::from_secs(20);
 /// Everything that takes part.
 struct Play {
     stage: Stage,
+    /// The Redis that nobody watches.
+    alone: Arc<Redis>,
     relays: Vec<Program>,
     consumers: Vec<Program>,
     score: Score,
@@ -45,18 +48,19 @@ struct Play {
 
 /// Plays it, and judges.
 pub(super) async fn run(args: &Demo, mut progress: Progress) -> Result<Verdict, Failure> {
-    let stage = Stage::open(Options { notify: "Ex".into(), ..Options::default() }, QUEUE).await?;
-    let (redis, keys) = (stage.redis.clone(), args.background_keys);
-    blocking(move || opening::load(&mut redis.connection()?, keys)).await?;
-    progress.happened(&format!("a private Redis with {} keys that end far away", count(keys.into())));
+    let options = || Options { notify: "Ex".into(), ..Options::default() };
+    let stage = Stage::open(options(), QUEUE).await?;
+    let alone = Arc::new(blocking(move || Redis::start(options())).await?);
+    for redis in [&stage.redis, &alone] {
+        let (redis, keys) = (redis.clone(), args.background_keys);
+        blocking(move || background::load(&mut redis.connection()?, keys)).await?;
+    }
+    let keys = count(args.background_keys.into());
+    progress.happened(&format!("two private Redis, each with {keys} keys that end far away"));
 
-    let mut relays = vec![stage.relay("relay 1")?, stage.relay("relay 2")?];
-    let lease = format!("{LEASE_S}s");
-    let args_of_all = ["--journal", "--work", WORK, "--lease", &lease, "--concurrency", CONCURRENCY];
-    let consumer = |name| stage.consumer(name, &args_of_all);
-    let mut consumers = vec![consumer("consumer 1")?, consumer("consumer 2")?, consumer("consumer 3")?];
+    let (mut relays, mut consumers) = cast(&stage)?;
     stage.await_ready(&mut relays.iter_mut().chain(&mut consumers).collect::<Vec<_>>()).await?;
-    progress.happened("two relays and three consumers run; beside them a plain keyspace listener");
+    progress.happened("two relays and three consumers run on one; on each a plain keyspace listener");
 
     let (tx, events) = mpsc::channel(10_000);
     let stop = CancellationToken::new();
@@ -64,16 +68,33 @@ pub(super) async fn run(args: &Demo, mut progress: Progress) -> Result<Verdict, 
     for (number, consumer) in consumers.iter_mut().enumerate() {
         audience::read_journal(number, consumer, tx.clone());
     }
-    let listener = plain::listen(stage.redis.addr(), tx);
-    let stopped = stop.clone();
-    tokio::spawn(async move { stopped.run_until_cancelled(listener).await });
+    for (redis, listener) in [(&stage.redis, Listener::Beside), (&alone, Listener::Alone)] {
+        let told = move |key, at_us| Event::Heard { listener, key, at_us };
+        let listening = listener::listen(redis.addr(), tx.clone(), told);
+        let stopped = stop.clone();
+        tokio::spawn(async move { stopped.run_until_cancelled(listening).await });
+    }
+    drop(tx);
 
-    let (score, first_ms) = opening::arm_all(args, &stage).await?;
-    progress.happened(&format!("{} timers armed, due over {} s", count(score.armed()), args.seconds));
+    let (score, first_ms) = opening::arm_all(args, &stage, &alone).await?;
+    let (timers, keys) = (count(score.timers().expected()), count(score.keys().expected()));
+    let (what, both) = ("timers armed and", "plain keys written on both with SET ... PX, due over");
+    progress.happened(&format!("{timers} {what} {keys} {both} {} s", args.seconds));
     let span = Duration::from_secs(args.seconds.into());
-    let mut play = Play { stage, relays, consumers, score, events, stop, progress, first_ms, span };
+    let mut play = Play { stage, alone, relays, consumers, score, events, stop, progress, first_ms, span };
     play.watch().await?;
     play.judge().await
+}
+
+/// Two relays that watch the plain keys, and three consumers.
+fn cast(stage: &Stage) -> Result<(Vec<Program>, Vec<Program>), Failure> {
+    let watch = format!("{}*={QUEUE}", opening::PREFIX);
+    let relay = |name| stage.relay(name, &["--watch", &watch]);
+    let lease = format!("{LEASE_S}s");
+    let args = ["--journal", "--work", WORK, "--lease", &lease, "--concurrency", CONCURRENCY];
+    let consumer = |name| stage.consumer(name, &args);
+    let relays = vec![relay("relay 1")?, relay("relay 2")?];
+    Ok((relays, vec![consumer("consumer 1")?, consumer("consumer 2")?, consumer("consumer 3")?]))
 }
 
 impl Play {
@@ -104,11 +125,12 @@ impl Play {
                 _ = tick.tick() => {
                     self.say_how_far();
                     self.check(was_killed)?;
-                    let (now, handled) = (Instant::now(), self.score.handled());
+                    let (timers, keys) = (self.score.timers(), self.score.keys());
+                    let (now, handled) = (Instant::now(), timers.handled() + keys.handled());
                     if now < end || handled > progress.0 {
                         progress = (handled, now.max(end));
                     }
-                    let over = now > end && handled == self.score.armed();
+                    let over = now > end && timers.is_done() && keys.is_done();
                     if now > progress.1 + PATIENCE || (over && self.is_settled().await?) {
                         return Ok(());
                     }
@@ -117,11 +139,14 @@ impl Play {
         }
     }
 
-    /// Cuts every connection that listens to notifications: the relays' and the plain listener's.
+    /// Cuts every connection that listens to notifications: the relays' and the plain listeners'.
     async fn cut(&mut self) -> Result<(), Failure> {
-        let redis = self.stage.redis.clone();
-        let cut = blocking(move || redis.command(&["CLIENT", "KILL", "TYPE", "pubsub"])).await?;
-        self.progress.happened(&format!("{} notification connections cut", cut.text()));
+        let mut cut = 0;
+        for redis in [self.stage.redis.clone(), self.alone.clone()] {
+            let killed = blocking(move || redis.command(&["CLIENT", "KILL", "TYPE", "pubsub"])).await?;
+            cut += killed.int().unwrap_or(0);
+        }
+        self.progress.happened(&format!("{cut} notification connections cut"));
         Ok(())
     }
 
@@ -140,10 +165,14 @@ impl Play {
     }
 
     fn say_how_far(&mut self) {
-        let (heard, due) = self.score.heard(now_us());
-        let (handled, armed) = (count(self.score.handled()), count(self.score.armed()));
-        let plain = format!("the plain listener heard of {heard} of {due} keys that ended");
-        self.progress.is_at(&format!("{handled} of {armed} handled; {plain}"));
+        let (timers, keys) = (self.score.timers(), self.score.keys());
+        let of = |n: u64, all: u64| format!("{} of {}", count(n), count(all));
+        let (timers, due) = (of(timers.handled(), timers.expected()), keys.due(now_us()) as u64);
+        let keys = of(keys.handled(), keys.expected());
+        let plain = of(self.score.heard_alone(), due);
+        self.progress.is_at(&format!(
+            "handled {timers} timers, {keys} keys; without Overdue, {plain} ended keys were heard of"
+        ));
     }
 
     /// Whether nothing is pending any more, what was done but not acknowledged included.

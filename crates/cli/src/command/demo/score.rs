@@ -1,260 +1,230 @@
-//! Who armed, fired and handled what: counted from outside, from what the processes and Redis say.
+//! Who armed, fired, handled and heard what: counted from outside, from what the processes and Redis say.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use bytes::Bytes;
-use hdrhistogram::Histogram;
-use overdue_protocol::Generation;
-use overdue_protocol::entry::Source;
 
+use super::ledger::{Fired, Ledger, Tally};
 use crate::stage::journal::Line;
+use crate::stage::lateness::Lateness;
 
 /// Something that was seen.
 pub(super) enum Event {
     /// A consumer wrote a line.
     Journal { consumer: usize, line: Line },
     /// An entry entered the stream.
-    Entry { generation: Generation, source: Source, due_ms: u64, fired_ms: u64, addressed: bool },
-    /// The plain listener heard of a key.
-    Heard { key: Bytes, at_us: u64 },
+    Entry { id: String, fired: Fired },
+    /// A plain listener heard of a key.
+    Heard { listener: Listener, key: Bytes, at_us: u64 },
 }
 
-/// What is known of one armed timer.
-#[derive(Default)]
-struct Timer {
-    entries: u64,
-    source: Option<Source>,
-    starts: u32,
-    ends: u32,
+/// A plain keyspace listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Listener {
+    /// On the Redis where relays watch the keys, and so make Redis end them on time.
+    Beside,
+    /// On a Redis that nobody watches.
+    Alone,
+}
+
+/// What a plain listener heard.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Heard {
+    pub(super) seen: u64,
+    /// How late, of those it heard of, µs; `None` when it heard of none.
+    pub(super) p50_us: Option<u64>,
 }
 
 /// The counts so far.
 pub(super) struct Score {
-    timers: HashMap<Generation, Timer>,
-    /// Keys of keyed timers: when they end, and when the plain listener first heard of them, by how many µs too late.
-    keys: HashMap<Bytes, (u64, Option<u64>)>,
-    /// Handlers under way: when they started, too late by so many µs.
-    running: HashMap<(usize, Generation), u64>,
-    early: HashSet<Generation>,
-    /// Entries of generations that nobody armed.
+    timers: Ledger,
+    keys: Ledger,
+    /// Entries of ids that are neither.
     strange: u64,
-    handled: u64,
-    lateness: Histogram<u64>,
+    beside: Ear,
+    alone: Ear,
 }
 
-/// One after the other, as they stand in the table.
+/// What a plain listener has heard so far: when it first heard of each key.
+#[derive(Default)]
+struct Ear {
+    heard: HashSet<Bytes>,
+    lateness: Lateness,
+}
+
+/// The counts at the end.
 pub(super) struct Counts {
-    pub(super) armed: u64,
-    pub(super) keyed: u64,
-    pub(super) fired: u64,
-    pub(super) by_index: u64,
-    pub(super) by_notification: u64,
-    /// Entries seen that were not the first of their generation, or of none that was armed.
+    pub(super) timers: Tally,
+    pub(super) keys: Tally,
+    /// Entries that should not be, of timers and keys, by what was seen and by Redis' own count.
     pub(super) duplicates: u64,
-    pub(super) handled: u64,
-    /// Handled to the end more than once: the acknowledgement died with its process.
-    pub(super) twice: u64,
-    /// Started, cut off, and started again.
-    pub(super) restarted: u64,
-    pub(super) lost: u64,
-    pub(super) early: u64,
-    /// From due to the start of the handler that finished first, µs.
-    pub(super) p50_us: u64,
-    pub(super) p99_us: u64,
-    pub(super) max_us: u64,
-    /// Keys of keyed timers that the plain listener heard of, and how late: their p50, µs.
-    pub(super) heard: u64,
-    pub(super) heard_p50_us: Option<u64>,
+    pub(super) beside: Heard,
+    pub(super) alone: Heard,
 }
 
 impl Score {
-    /// With what was armed: generations, and keys with the end of their TTL in unix ms.
-    pub(super) fn new(
-        armed: impl IntoIterator<Item = Generation>,
-        keys: impl IntoIterator<Item = (Bytes, u64)>,
-    ) -> Self {
-        Self {
-            timers: armed.into_iter().map(|generation| (generation, Timer::default())).collect(),
-            keys: keys.into_iter().map(|(key, due_ms)| (key, (due_ms, None))).collect(),
-            running: HashMap::new(),
-            early: HashSet::new(),
-            strange: 0,
-            handled: 0,
-            lateness: Histogram::new_with_bounds(1, 3_600_000_000, 3).expect("bounds of ours"),
-        }
+    /// With what was armed and what was written.
+    pub(super) fn new(timers: Ledger, keys: Ledger) -> Self {
+        Self { timers, keys, strange: 0, beside: Ear::default(), alone: Ear::default() }
     }
 
     /// Takes something in.
     pub(super) fn note(&mut self, event: Event) {
         match event {
-            Event::Journal { consumer, line: Line::Started { generation, due_ms, source, at_us } } => {
-                self.started(consumer, generation, due_ms, source, at_us);
+            Event::Journal { consumer, line: Line::Started { source, at_us, id } } => {
+                self.ledger(&id).started(consumer, id, source, at_us);
             }
-            Event::Journal { consumer, line: Line::Ended { generation } } => self.ended(consumer, generation),
-            // A retry of an attempt that died or was given back: no second firing.
-            Event::Entry { addressed: true, .. } => {}
-            Event::Entry { generation, source, due_ms, fired_ms, .. } => {
-                if fired_ms < due_ms {
-                    self.early.insert(generation);
-                }
-                match self.timers.get_mut(&generation) {
-                    Some(timer) => {
-                        timer.entries += 1;
-                        timer.source = Some(source);
-                    }
-                    None => self.strange += 1,
-                }
+            Event::Journal { consumer, line: Line::Ended { id } } => self.ledger(&id).ended(consumer, id),
+            Event::Entry { id, fired } => {
+                let known = self.ledger(&id).fired(&id, &fired);
+                self.strange += u64::from(!known);
             }
-            Event::Heard { key, at_us } => {
-                if let Some((due_ms, late @ None)) = self.keys.get_mut(&key) {
-                    *late = Some(at_us.saturating_sub(*due_ms * 1_000));
+            Event::Heard { listener, key, at_us } => {
+                let Some(due_ms) = std::str::from_utf8(&key).ok().and_then(|id| self.keys.due_ms(id)) else {
+                    return;
+                };
+                let ear = match listener {
+                    Listener::Beside => &mut self.beside,
+                    Listener::Alone => &mut self.alone,
+                };
+                if ear.heard.insert(key) {
+                    ear.lateness.note(due_ms, at_us);
                 }
             }
         }
     }
 
-    fn started(&mut self, consumer: usize, generation: Generation, due_ms: u64, source: Source, at_us: u64) {
-        let due_us = due_ms * 1_000;
-        if at_us < due_us {
-            self.early.insert(generation);
-        }
-        if let Some(timer) = self.timers.get_mut(&generation) {
-            timer.starts += 1;
-            timer.source.get_or_insert(source);
-            self.running.insert((consumer, generation), at_us.saturating_sub(due_us));
-        }
+    fn ledger(&mut self, id: &str) -> &mut Ledger {
+        if self.keys.due_ms(id).is_some() { &mut self.keys } else { &mut self.timers }
     }
 
-    fn ended(&mut self, consumer: usize, generation: Generation) {
-        let Some(timer) = self.timers.get_mut(&generation) else { return };
-        timer.ends += 1;
-        let late = self.running.remove(&(consumer, generation));
-        if timer.ends == 1 {
-            self.handled += 1;
-            self.lateness.saturating_record(late.unwrap_or(0).max(1));
-        }
+    /// The timers.
+    pub(super) fn timers(&self) -> &Ledger {
+        &self.timers
     }
 
-    /// How many timers were armed.
-    pub(super) fn armed(&self) -> u64 {
-        self.timers.len() as u64
+    /// The plain keys.
+    pub(super) fn keys(&self) -> &Ledger {
+        &self.keys
     }
 
-    /// How many of them were handled.
-    pub(super) fn handled(&self) -> u64 {
-        self.handled
-    }
-
-    /// How many keys the plain listener heard of, of those that are due at `now_us`.
-    pub(super) fn heard(&self, now_us: u64) -> (usize, usize) {
-        let due = self.keys.values().filter(|(due_ms, _)| due_ms * 1_000 <= now_us);
-        due.fold((0, 0), |(heard, due), (_, late)| (heard + usize::from(late.is_some()), due + 1))
+    /// Of how many keys the plain listener on the Redis that nobody watches has heard, so far.
+    pub(super) fn heard_alone(&self) -> u64 {
+        self.alone.lateness.len()
     }
 
     /// All of it. `entries` is Redis' own count of entries that were fired, where it keeps one: what no follower
     /// can miss.
     pub(super) fn counts(&self, entries: Option<u64>) -> Counts {
-        let count =
-            |of: &dyn Fn(&Timer) -> bool| self.timers.values().filter(|timer| of(timer)).count() as u64;
-        let fired = count(&|timer| timer.source.is_some());
-        let seen =
-            self.timers.values().map(|timer| timer.entries.saturating_sub(1)).sum::<u64>() + self.strange;
-        let mut heard: Vec<u64> = self.keys.values().filter_map(|(_, late)| *late).collect();
-        heard.sort_unstable();
-        let at = |quantile| self.lateness.value_at_quantile(quantile);
-        Counts {
-            armed: self.armed(),
-            keyed: self.keys.len() as u64,
-            fired,
-            by_index: count(&|timer| timer.source == Some(Source::Index)),
-            by_notification: count(&|timer| timer.source == Some(Source::Notification)),
-            duplicates: entries.map_or(seen, |entries| entries.saturating_sub(fired).max(seen)),
-            handled: self.handled,
-            twice: count(&|timer| timer.ends > 1),
-            restarted: count(&|timer| timer.starts > 1 && timer.ends == 1),
-            lost: self.armed() - self.handled,
-            early: self.early.len() as u64,
-            p50_us: at(0.5),
-            p99_us: at(0.99),
-            max_us: self.lateness.max(),
-            heard: heard.len() as u64,
-            heard_p50_us: heard.get(heard.len() / 2).copied(),
-        }
+        let (timers, keys) = (self.timers.tally(), self.keys.tally());
+        let seen = timers.duplicates + keys.duplicates + self.strange;
+        let more = entries.map_or(0, |entries| entries.saturating_sub(timers.fired + keys.fired));
+        let heard = |ear: &Ear| Heard { seen: ear.lateness.len(), p50_us: ear.lateness.at(0.5) };
+        let (beside, alone) = (heard(&self.beside), heard(&self.alone));
+        Counts { timers, keys, duplicates: seen.max(more), beside, alone }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use overdue_protocol::entry::{Proof, Source};
+
     use super::*;
 
-    fn entry(generation: Generation, addressed: bool) -> Event {
-        Event::Entry { generation, source: Source::Index, due_ms: 10, fired_ms: 11, addressed }
+    fn score() -> Score {
+        let timers = [("t1", 1), ("t2", 2), ("t3", 3)].map(|(id, gen_)| (id.to_owned(), 10, Some(gen_)));
+        let keys = ["k1", "k2"].map(|id| (id.to_owned(), 10, None));
+        Score::new(Ledger::new(timers), Ledger::new(keys))
     }
 
-    fn started(consumer: usize, generation: Generation, at_us: u64) -> Event {
-        let line = Line::Started { generation, due_ms: 10, source: Source::Index, at_us };
+    fn entry(id: &str, generation: u64) -> Event {
+        let fired = Fired { generation, source: Source::Index, due_ms: 10, fired_ms: 11, proof: None };
+        Event::Entry { id: id.to_owned(), fired }
+    }
+
+    fn started(consumer: usize, id: &str, at_us: u64) -> Event {
+        let line = Line::Started { source: Source::Index, at_us, id: id.to_owned() };
         Event::Journal { consumer, line }
     }
 
-    fn ended(consumer: usize, generation: Generation) -> Event {
-        Event::Journal { consumer, line: Line::Ended { generation } }
+    fn ended(consumer: usize, id: &str) -> Event {
+        Event::Journal { consumer, line: Line::Ended { id: id.to_owned() } }
+    }
+
+    fn after(events: impl IntoIterator<Item = Event>) -> Score {
+        let mut score = score();
+        events.into_iter().for_each(|event| score.note(event));
+        score
     }
 
     #[test]
     fn a_handler_that_was_cut_off_is_no_second_handling() {
-        let mut score = Score::new([1, 2, 3], []);
-        // 1: cut off and done by another. 2: done twice. 3: never done.
-        let events = [
-            entry(1, false),
-            started(0, 1, 12_000),
-            entry(1, true),
-            started(1, 1, 2_010_000),
-            ended(1, 1),
-            entry(2, false),
-            started(0, 2, 11_000),
-            ended(0, 2),
-            started(1, 2, 2_011_000),
-            ended(1, 2),
-            entry(3, false),
-        ];
-        events.into_iter().for_each(|event| score.note(event));
-        let counts = score.counts(Some(3));
-        assert_eq!((counts.fired, counts.handled, counts.lost), (3, 2, 1));
-        assert_eq!((counts.twice, counts.restarted, counts.duplicates, counts.early), (1, 1, 0, 0));
-        assert!(counts.p50_us.abs_diff(1_000) <= 1 && counts.max_us.abs_diff(2_000_000) <= 2_000);
+        // t1: cut off and done by another. t2: done twice. t3: never done.
+        let counts = after([
+            entry("t1", 1),
+            started(0, "t1", 12_000),
+            started(1, "t1", 2_010_000),
+            ended(1, "t1"),
+            entry("t2", 2),
+            started(0, "t2", 11_000),
+            ended(0, "t2"),
+            started(1, "t2", 2_011_000),
+            ended(1, "t2"),
+            entry("t3", 3),
+        ])
+        .counts(Some(3));
+        let timers = &counts.timers;
+        assert_eq!((timers.fired, timers.handled, timers.lost), (3, 2, 1));
+        assert_eq!((timers.twice, timers.restarted, counts.duplicates, timers.early), (1, 1, 0, 0));
+        assert!(timers.p50_us.abs_diff(1_000) <= 1 && timers.max_us.abs_diff(2_000_000) <= 2_000);
+    }
+
+    #[test]
+    fn a_key_that_fires_twice_is_a_duplicate_whatever_its_generation() {
+        let counts = after([entry("k1", 7), entry("k1", 8), entry("k2", 9), entry("k2", 9)]).counts(None);
+        assert_eq!((counts.keys.fired, counts.keys.duplicates, counts.duplicates), (2, 2, 2));
+        assert_eq!(counts.keys.lost, 2);
+    }
+
+    #[test]
+    fn a_generation_that_nobody_armed_is_a_duplicate() {
+        assert_eq!(after([entry("t1", 9)]).counts(None).duplicates, 1);
+        assert_eq!(after([entry("t1", 9), entry("t1", 1)]).counts(None).duplicates, 1);
     }
 
     #[test]
     fn duplicates_are_found_by_the_follower_and_by_redis_own_count() {
-        let mut score = Score::new([1], []);
-        [entry(1, false), entry(1, false), entry(9, false)].into_iter().for_each(|event| score.note(event));
+        let score = after([entry("t1", 1), entry("t1", 1), entry("unknown", 9)]);
         assert_eq!(score.counts(None).duplicates, 2);
         assert_eq!(score.counts(Some(5)).duplicates, 4);
     }
 
     #[test]
     fn early_is_early_whoever_saw_it() {
-        let mut score = Score::new([1, 2], []);
-        score.note(Event::Entry {
-            generation: 1,
-            source: Source::Index,
-            due_ms: 10,
-            fired_ms: 9,
-            addressed: false,
-        });
-        score.note(started(0, 2, 9_999));
-        assert_eq!(score.counts(None).early, 2);
+        let early = Fired { generation: 1, source: Source::Index, due_ms: 10, fired_ms: 9, proof: None };
+        let counts = after([Event::Entry { id: "t1".into(), fired: early }, started(0, "k2", 9_999)]);
+        let counts = counts.counts(None);
+        assert_eq!((counts.timers.early, counts.keys.early), (1, 1));
     }
 
     #[test]
-    fn the_plain_listener_counts_for_the_keyed_timers_only() {
-        let keys = [(Bytes::from("a"), 10), (Bytes::from("b"), 20)];
-        let mut score = Score::new([], keys);
-        for (key, at_us) in [("a", 15_000), ("a", 99_000), ("other", 1)] {
-            score.note(Event::Heard { key: Bytes::from(key), at_us });
-        }
-        let counts = score.counts(None);
-        assert_eq!((counts.keyed, counts.heard, counts.heard_p50_us), (2, 1, Some(5_000)));
-        assert_eq!(score.heard(15_000), (1, 1));
+    fn what_nothing_proved_is_counted() {
+        let proof = Some(Proof::Unproven);
+        let fired = Fired { generation: 1, source: Source::Index, due_ms: 10, fired_ms: 11, proof };
+        assert_eq!(after([Event::Entry { id: "k1".into(), fired }]).counts(None).keys.unproven, 1);
+    }
+
+    #[test]
+    fn plain_listeners_count_for_the_plain_keys_only() {
+        let heard = |listener, key: &str, at_us| Event::Heard { listener, key: key.to_owned().into(), at_us };
+        let counts = after([
+            heard(Listener::Alone, "k1", 15_000),
+            heard(Listener::Alone, "k1", 99_000),
+            heard(Listener::Alone, "session:1", 1),
+            heard(Listener::Beside, "t1", 1),
+        ])
+        .counts(None);
+        assert_eq!((counts.alone.seen, counts.beside), (1, Heard { seen: 0, p50_us: None }));
+        assert!(counts.alone.p50_us.is_some_and(|late| late.abs_diff(5_000) <= 5));
     }
 }

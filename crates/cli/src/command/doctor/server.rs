@@ -1,4 +1,4 @@
-//! Looks at the server: version, role, persistence, eviction, notification flags, clock.
+//! Looks at the server: version, role, persistence, eviction, clock.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,7 +21,6 @@ pub(super) async fn look(store: &Store) -> Result<Vec<Finding>, Failure> {
     findings.extend(failing_writes(&server));
     findings.push(eviction(&server));
     findings.extend(memory(&server));
-    findings.push(flags(store.config_get("notify-keyspace-events").await?.as_deref()));
     findings.push(clock(store.time_ms().await?));
     Ok(findings)
 }
@@ -117,25 +116,6 @@ fn memory(server: &ServerInfo) -> Option<Finding> {
     full.then(|| Finding::warn("memory", finding(), "raise maxmemory, or remove data"))
 }
 
-fn flags(flags: Option<&str>) -> Finding {
-    let Some(flags) = flags else {
-        return Finding::ok(
-            "notifications",
-            "the server does not tell its flags; only keyed timers have notifications",
-        );
-    };
-    if flags.contains('E') && flags.contains(['x', 'A']) {
-        return Finding::ok("notifications", format!("notify-keyspace-events {flags:?} has E and x"));
-    }
-    Finding::warn(
-        "notifications",
-        format!(
-            "notify-keyspace-events {flags:?} lacks E or x: keyed timers fire on time all the same, by the index"
-        ),
-        "a relay adds them when it starts (keyspace_events = add), or set them yourself",
-    )
-}
-
 fn clock(server_ms: u64) -> Finding {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let here_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
@@ -196,12 +176,5 @@ mod tests {
 
     fn version_of(version: &str, valkey: bool) -> Finding {
         super::version(&ServerInfo { version: version.into(), valkey, ..server() })
-    }
-
-    #[test]
-    fn flags_are_read_as_redis_writes_them() {
-        for (text, level) in [("xE", Level::Ok), ("AKE", Level::Ok), ("", Level::Warn), ("Kx", Level::Warn)] {
-            assert_eq!(flags(Some(text)).level, level, "{text}");
-        }
     }
 }

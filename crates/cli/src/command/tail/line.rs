@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::output::Row;
 use crate::output::text::{self, IdText, PayloadText};
+use crate::output::watched::Watched;
 
 /// How many characters of a payload people see.
 const PAYLOAD: usize = 80;
@@ -34,6 +35,8 @@ struct Timeout {
     fired_ms: u64,
     source: &'static str,
     attempt: u32,
+    #[serde(flatten)]
+    watched: Watched,
     #[serde(skip_serializing_if = "Option::is_none")]
     group: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,24 +72,33 @@ fn timeout(queue: &QueueName, entry: &Entry) -> Timeout {
         fired_ms: entry.fired_ms,
         source: entry.source.as_str(),
         attempt: entry.attempt,
+        watched: entry.into(),
         group: entry.group.as_ref().map(ToString::to_string),
         encoding: entry.encoding.as_ref().map(lossy),
         flaw: entry.flaw.as_ref().map(lossy),
         payload: PayloadText::new(&entry.payload),
-        shown: [text::printable(entry.id.as_bytes()), text::payload(&entry.payload, PAYLOAD)],
+        shown: [text::id(entry.id.as_bytes()), text::payload(&entry.payload, PAYLOAD)],
     }
 }
 
 impl Row for Line {
     // The blanks leave room for what comes: the first page sets the widths.
-    const COLUMNS: &'static [&'static str] =
-        &["FIRED                   ", "LATE   ", "SOURCE      ", "ATTEMPT", "GROUP", "ID", "PAYLOAD"];
+    const COLUMNS: &'static [&'static str] = &[
+        "FIRED                   ",
+        "LATE   ",
+        "SOURCE      ",
+        "ATTEMPT",
+        "GROUP",
+        "WATCHED BY",
+        "ID",
+        "PAYLOAD",
+    ];
 
     fn cells(&self) -> Vec<String> {
         let Some(timeout) = &self.timeout else {
             let malformed = format!("malformed: {}", self.malformed.unwrap_or_default());
             let dash = || "-".to_owned();
-            return vec![self.entry.clone(), dash(), dash(), dash(), dash(), dash(), malformed];
+            return vec![self.entry.clone(), dash(), dash(), dash(), dash(), dash(), dash(), malformed];
         };
         let [id, payload] = timeout.shown.clone();
         let late = text::span(timeout.fired_ms.saturating_sub(timeout.due_ms));
@@ -97,6 +109,7 @@ impl Row for Line {
             timeout.source.to_owned(),
             timeout.attempt.to_string(),
             group,
+            timeout.watched.brief().unwrap_or_else(|| "-".to_owned()),
             id,
             payload,
         ]

@@ -1,21 +1,19 @@
-//! How long to wait after a failure: 50 ms, doubled up to 2 s, with jitter.
+//! How long a loop waits after a failure: 50 ms, doubled up to 2 s, with jitter. For every loop of Overdue.
 
 use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
 /// The waits of one loop. Reset by success.
-pub(crate) struct Backoff {
+#[derive(Default)]
+pub struct Backoff {
     waits: Option<ExponentialBackoff>,
 }
 
 impl Backoff {
-    pub(crate) fn new() -> Self {
-        Self { waits: None }
-    }
-
     /// The next wait.
-    pub(crate) fn next(&mut self) -> Duration {
+    #[must_use]
+    pub fn next_wait(&mut self) -> Duration {
         let waits = self.waits.get_or_insert_with(|| {
             ExponentialBuilder::default()
                 .with_min_delay(Duration::from_millis(50))
@@ -29,7 +27,7 @@ impl Backoff {
     }
 
     /// It works again.
-    pub(crate) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.waits = None;
     }
 }

@@ -11,22 +11,26 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::score::Event;
-use crate::stage::now_us;
+use super::now_us;
 
 /// How long it waits before it connects again: what common client libraries do first.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Listens until the task is aborted or nobody is interested.
-pub(super) async fn listen(addr: SocketAddr, events: mpsc::Sender<Event>) {
-    while !events.is_closed() {
+/// Listens until the task is aborted or nobody is interested. `told` makes what is passed on, of the name of a key
+/// and when it was heard of, unix microseconds.
+pub(crate) async fn listen<T>(addr: SocketAddr, heard: mpsc::Sender<T>, told: impl Fn(Bytes, u64) -> T) {
+    while !heard.is_closed() {
         // However it ended: on to the next connection.
-        let _ = session(addr, &events).await;
+        let _ = session(addr, &heard, &told).await;
         sleep(PAUSE).await;
     }
 }
 
-async fn session(addr: SocketAddr, events: &mpsc::Sender<Event>) -> io::Result<()> {
+async fn session<T>(
+    addr: SocketAddr,
+    heard: &mpsc::Sender<T>,
+    told: &impl Fn(Bytes, u64) -> T,
+) -> io::Result<()> {
     let mut redis = BufStream::new(TcpStream::connect(addr).await?);
     redis.write_all(b"SUBSCRIBE __keyevent@0__:expired\r\n").await?;
     redis.flush().await?;
@@ -35,8 +39,7 @@ async fn session(addr: SocketAddr, events: &mpsc::Sender<Event>) -> io::Result<(
         if let [kind, _, key] = &message[..]
             && kind == "message"
         {
-            let heard = Event::Heard { key: key.clone(), at_us: now_us() };
-            events.send(heard).await.map_err(|_| io::ErrorKind::BrokenPipe)?;
+            heard.send(told(key.clone(), now_us())).await.map_err(|_| io::ErrorKind::BrokenPipe)?;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is said while the demo runs, on stderr.
+//! What is said while demo and bench run, on stderr.
 
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 const PLAIN_RHYTHM: Duration = Duration::from_secs(1);
 
 /// One line that is rewritten on a terminal; a line a second elsewhere.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     silent: bool,
     terminal: bool,
     start: Instant,
@@ -17,18 +17,18 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(silent: bool) -> Self {
+    pub(crate) fn new(silent: bool) -> Self {
         Self { silent, terminal: stderr().is_terminal(), start: Instant::now(), written: None }
     }
 
     /// Something happened: a line that stays.
-    pub(super) fn happened(&mut self, what: &str) {
+    pub(crate) fn happened(&mut self, what: &str) {
         let clear = if self.terminal { "\r\x1b[2K" } else { "" };
         self.write(&format!("{clear}{:5.1} s  {what}\n", self.start.elapsed().as_secs_f64()));
     }
 
     /// How far it is: takes the place of the line before where it can.
-    pub(super) fn is_at(&mut self, how_far: &str) {
+    pub(crate) fn is_at(&mut self, how_far: &str) {
         if !self.terminal && self.written.is_some_and(|at| at.elapsed() < PLAIN_RHYTHM) {
             return;
         }
@@ -38,7 +38,7 @@ impl Progress {
     }
 
     /// Takes the last line back before the table.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.write(if self.terminal { "\r\x1b[2K" } else { "" });
     }
 

@@ -1,0 +1,259 @@
+//! Watched keys (PROTOCOL.md section 5).
+
+use bytes::Bytes;
+
+use super::{Call, number};
+use crate::answer::{Answer, Malformed};
+use crate::key::Partition;
+use crate::name::QueueName;
+use crate::reply::Reply;
+use crate::script::{self, Script};
+use crate::watch::{Captured, WatchedKey};
+
+/// Applies what touches and events say, in the order of their positions.
+#[derive(Clone, Debug)]
+pub struct Settle {
+    /// Where.
+    pub partition: Partition,
+    /// At most 256, and 1 MiB of names and captured values. The same key may stand in it twice: they are applied in
+    /// their order.
+    pub items: Vec<SettleItem>,
+}
+
+/// What is said of one key.
+#[derive(Clone, Debug)]
+pub struct SettleItem {
+    /// Which.
+    pub key: WatchedKey,
+    /// Its rule: stands in the entry.
+    pub rule: QueueName,
+    /// Where it stands among the notifications of its node, microseconds. A proof stands one behind its touch.
+    pub position: u64,
+    /// What.
+    pub op: SettleOp,
+}
+
+impl SettleItem {
+    /// About how many bytes it takes in a call: a page of items is at most [`super::PAGE_BYTES`].
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let captured = match &self.op {
+            SettleOp::Look { captured, .. } => captured.as_ref(),
+            SettleOp::Event(SettlePayload::Given(captured))
+            | SettleOp::Evicted(SettlePayload::Given(captured))
+            | SettleOp::Proof(SettlePayload::Given(captured))
+            | SettleOp::Unproven(SettlePayload::Given(captured)) => Some(captured),
+            _ => None,
+        };
+        self.key.key.len() + captured.map_or(0, |captured| captured.payload.len())
+    }
+}
+
+/// What is said of a key.
+#[derive(Clone, Debug)]
+pub enum SettleOp {
+    /// A touch found it so.
+    Look {
+        /// What it saw.
+        found: Sight,
+        /// A removal event asked for the look.
+        removal: bool,
+        /// Its value, when the rule wants it and the end is near.
+        captured: Option<Captured>,
+    },
+    /// A notification says that it expired.
+    Event(SettlePayload),
+    /// A notification says that it was evicted, and the rule fires for that.
+    Evicted(SettlePayload),
+    /// A touch made it expire.
+    Proof(SettlePayload),
+    /// It was gone at its due, and every event before that was applied: fire.
+    Unproven(SettlePayload),
+    /// The same, and the rule says drop.
+    Drop,
+}
+
+/// What a look saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// It ends then, unix milliseconds.
+    Due(u64),
+    /// It has no TTL.
+    Forever,
+    /// There is no such key.
+    Gone,
+}
+
+/// What the entry carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SettlePayload {
+    /// Nothing.
+    None,
+    /// What the last look captured.
+    Last,
+    /// This.
+    Given(Captured),
+}
+
+/// What became of each item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// How many entered the stream.
+    pub fired: u32,
+    /// The server's now, unix milliseconds.
+    pub now_ms: u64,
+    /// A word and a deadline (unix milliseconds, 0 = not known) for each item, in their order.
+    pub words: Vec<(SettledWord, u64)>,
+}
+
+/// One word for one item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SettledWord {
+    /// The look was applied.
+    Ok,
+    /// Gone, and not in the index: nothing to do.
+    Gone,
+    /// Gone, but in the index: its event, or its due, will tell.
+    Wait,
+    /// A later look was applied before.
+    Stale,
+    /// It entered the stream.
+    Fired,
+    /// The same, though its name is too old to be remembered: the index knew better.
+    FiredOld,
+    /// It had entered the stream before.
+    Dup,
+    /// It had been fired without proof: this is the proof.
+    Paid,
+    /// Nothing is left to do.
+    Done,
+    /// Removed without proof.
+    Dropped,
+    /// Fired without proof.
+    Unproven,
+    /// Its position is too old to be told from what was forgotten; a look is done again.
+    Old,
+    /// The page of captured values was full: nothing was done, send it again.
+    More,
+}
+
+impl SettledWord {
+    /// Every word.
+    pub const ALL: [Self; 13] = [
+        Self::Ok,
+        Self::Gone,
+        Self::Wait,
+        Self::Stale,
+        Self::Fired,
+        Self::FiredOld,
+        Self::Dup,
+        Self::Paid,
+        Self::Done,
+        Self::Dropped,
+        Self::Unproven,
+        Self::Old,
+        Self::More,
+    ];
+
+    /// As the script writes it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::Gone => "GONE",
+            Self::Wait => "WAIT",
+            Self::Stale => "STALE",
+            Self::Fired => "FIRED",
+            Self::FiredOld => "FIRED_OLD",
+            Self::Dup => "DUP",
+            Self::Paid => "PAID",
+            Self::Done => "DONE",
+            Self::Dropped => "DROPPED",
+            Self::Unproven => "UNPROVEN",
+            Self::Old => "OLD",
+            Self::More => "MORE",
+        }
+    }
+
+    /// Whether it entered the stream.
+    #[must_use]
+    pub const fn is_fired(self) -> bool {
+        matches!(self, Self::Fired | Self::FiredOld | Self::Unproven)
+    }
+}
+
+impl Call for Settle {
+    type Answer = Settled;
+    const BOOKS: bool = true;
+
+    fn script(&self) -> &'static Script {
+        &script::SETTLE
+    }
+
+    fn what(&self) -> String {
+        let p = &self.partition;
+        format!("settle {} watched keys in {}/{}", self.items.len(), p.queue(), p.number())
+    }
+
+    fn keys(&self) -> Vec<Bytes> {
+        let p = &self.partition;
+        vec![p.watched(), p.looked(), p.fired(), p.stream(), p.tally(), p.last()]
+    }
+
+    fn args(&self) -> Vec<Bytes> {
+        let mut args = Vec::with_capacity(self.items.len() * 6);
+        for item in &self.items {
+            let (op, value, extra) = item.op.words();
+            let rule = Bytes::copy_from_slice(item.rule.as_str().as_bytes());
+            args.extend([
+                Bytes::from_static(op.as_bytes()),
+                item.key.member(),
+                number(item.position),
+                value,
+                rule,
+                extra,
+            ]);
+        }
+        args
+    }
+
+    fn answer(&self, reply: Reply) -> Result<Settled, Malformed> {
+        let mut answer = Answer::open(reply)?;
+        answer.side_error()?;
+        let fired = answer.count()? as u32;
+        let now_ms = answer.u64()?;
+        let mut words = Vec::with_capacity(self.items.len());
+        for _ in &self.items {
+            let text = answer.text()?;
+            let word = SettledWord::ALL.into_iter().find(|word| word.as_str() == text);
+            words.push((word.ok_or(Malformed("settle answered a word that is not known"))?, answer.u64()?));
+        }
+        Ok(Settled { fired, now_ms, words })
+    }
+}
+
+impl SettleOp {
+    fn words(&self) -> (&'static str, Bytes, Bytes) {
+        let packed = |captured: Option<&Captured>| captured.map(Captured::pack).unwrap_or_default();
+        let fire = |op, payload: &SettlePayload| match payload {
+            SettlePayload::None => (op, Bytes::from_static(b"none"), Bytes::new()),
+            SettlePayload::Last => (op, Bytes::from_static(b"last"), Bytes::new()),
+            SettlePayload::Given(captured) => (op, Bytes::from_static(b"given"), captured.pack()),
+        };
+        match self {
+            Self::Look { found, removal, captured } => {
+                let value = match found {
+                    Sight::Due(due) => number(*due),
+                    Sight::Forever => Bytes::from_static(b"-1"),
+                    Sight::Gone => Bytes::from_static(b"-2"),
+                };
+                (if *removal { "R" } else { "L" }, value, packed(captured.as_ref()))
+            }
+            Self::Event(payload) => fire("E", payload),
+            Self::Evicted(payload) => fire("V", payload),
+            Self::Proof(payload) => fire("P", payload),
+            Self::Unproven(payload) => fire("U", payload),
+            Self::Drop => ("D", Bytes::from_static(b"none"), Bytes::new()),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What became of watched keys: counted.
+
+use std::collections::BTreeMap;
+
+use overdue_protocol::QueueName;
+use overdue_protocol::call::SettledWord;
+use overdue_protocol::watch::{Rule, Seen};
+use overdue_telemetry::Metric;
+use overdue_telemetry::label::{SettledBy, Source};
+use overdue_watch::{Fire, Looked, Outcome};
+
+/// Counts.
+#[derive(Clone, Copy)]
+pub(super) struct Outcomes;
+
+/// The counts of one batch: each series is written once.
+#[derive(Default)]
+struct Counts {
+    words: BTreeMap<&'static str, u64>,
+    fired: BTreeMap<QueueName, u64>,
+}
+
+impl Outcomes {
+    /// What events have fired.
+    pub(super) fn fired(self, fires: &[Fire], outcomes: &[Outcome]) {
+        let mut counts = Counts::default();
+        for (fire, outcome) in fires.iter().zip(outcomes) {
+            counts.add(&fire.rule, outcome.word, outcome.due_ms, outcome.now_ms, Source::Notification);
+        }
+        counts.write(SettledBy::Event, Source::Notification);
+    }
+
+    /// What looks have found; answers how many deadlines.
+    pub(super) fn looked(self, looked: &[Looked]) -> u64 {
+        let mut counts = Counts::default();
+        let mut found = 0;
+        for one in looked {
+            let Some(word) = one.word else { continue };
+            let rule = &one.ask.rule;
+            counts.add(rule, word, one.due_ms, one.now_ms, Source::Index);
+            if let (Seen::Due(_), SettledWord::Ok) = (one.seen, word) {
+                found += 1;
+            }
+        }
+        counts.write(SettledBy::Look, Source::Index);
+        found
+    }
+}
+
+impl Counts {
+    fn add(&mut self, rule: &Rule, word: SettledWord, due_ms: u64, now_ms: u64, source: Source) {
+        *self.words.entry(word.as_str()).or_default() += 1;
+        if !word.is_fired() {
+            return;
+        }
+        match self.fired.get_mut(&rule.queue) {
+            Some(count) => *count += 1,
+            None => drop(self.fired.insert(rule.queue.clone(), 1)),
+        }
+        // Of a key that nobody had looked at, nobody knows when it was due.
+        if due_ms > 0 {
+            let lateness = now_ms.saturating_sub(due_ms) as f64 / 1000.0;
+            Metric::Lateness.observe(lateness, &[rule.queue.as_str(), source.as_str()]);
+        }
+    }
+
+    fn write(self, by: SettledBy, source: Source) {
+        let all: u64 = self.words.values().sum();
+        if all > 0 {
+            Metric::WatchBatch.observe(all as f64, &[by.as_str()]);
+        }
+        for (word, count) in self.words {
+            Metric::WatchSettled.count(count, &[by.as_str(), word]);
+        }
+        for (queue, count) in self.fired {
+            Metric::Fired.count(count, &[queue.as_str(), source.as_str()]);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The command connections of a store: one to the server, or one to each primary of a cluster.
+//!
+//! The library's client for a whole cluster stands still, for all of it, while one of the primaries is down. So each
+//! primary has a client of its own, and whoever serves a slot is known here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use bytes::Bytes;
+use fred::types::Resp3Frame;
+use overdue_protocol::{Reply, Script};
+use tokio::sync::watch;
+
+use crate::connection::Connection;
+use crate::fault::Fault;
+use crate::order::Order;
+use crate::{Nodes, Result, Settings, frame};
+
+/// Where commands go.
+pub(crate) struct Commands {
+    /// The address for errors, without password.
+    pub(crate) place: String,
+    to: To,
+}
+
+enum To {
+    Server(Connection),
+    Cluster(Nodes),
+}
+
+impl Commands {
+    /// Connects; fails fast and says why. A node of a cluster that is down is no failure while another answers.
+    pub(crate) async fn open(settings: &Settings, role: &str) -> Result<Self> {
+        let (at, _) = settings.endpoint()?;
+        let to = if at.is_cluster() {
+            To::Cluster(Nodes::open(settings, role, &BTreeSet::from([0])).await?)
+        } else {
+            To::Server(Connection::open(settings, role).await?)
+        };
+        Ok(Self { place: at.to_string(), to })
+    }
+
+    /// Whether this is a cluster.
+    pub(crate) fn is_cluster(&self) -> bool {
+        matches!(self.to, To::Cluster(_))
+    }
+
+    /// Counts connections made, the first included.
+    pub(crate) fn made(&self) -> watch::Receiver<u64> {
+        match &self.to {
+            To::Server(connection) => connection.made(),
+            To::Cluster(nodes) => nodes.made(),
+        }
+    }
+
+    /// Sends a command. What was certainly not executed and passes at once is tried again within the deadline.
+    pub(crate) async fn send(&self, order: &Order) -> std::result::Result<Resp3Frame, Fault> {
+        match &self.to {
+            To::Server(connection) => connection.send(order).await,
+            To::Cluster(nodes) => nodes.dispatch(order).await,
+        }
+    }
+
+    /// Sends a command and reads its reply, naming what was being done in every error.
+    pub(crate) async fn ask(&self, doing: &str, order: &Order) -> Result<Reply> {
+        let answer = self.send(order).await.and_then(frame::reply);
+        answer.map_err(|fault| fault.during(doing, &self.place))
+    }
+
+    /// Runs a script; all keys lie in one slot.
+    pub(crate) async fn eval(
+        &self,
+        script: &'static Script,
+        keys: Vec<Bytes>,
+        args: Vec<Bytes>,
+        deadline: Duration,
+    ) -> std::result::Result<Reply, Fault> {
+        let mut order = Order::of_script(script, keys, args, deadline);
+        let answer = match self.send(&order).await {
+            Err(fault) if fault.no_script => {
+                order.tell_script(script);
+                self.send(&order).await
+            }
+            other => other,
+        };
+        answer.and_then(frame::reply)
+    }
+
+    /// The lines of INFO by name, of one section or `default`; on a cluster, of one node.
+    pub(crate) async fn info(
+        &self,
+        doing: &str,
+        section: &str,
+        deadline: Duration,
+    ) -> Result<BTreeMap<String, String>> {
+        match &self.to {
+            To::Server(connection) => connection.info(doing, section, deadline).await,
+            To::Cluster(nodes) => nodes.any_line().await?.info(doing, section, deadline).await,
+        }
+    }
+
+    /// A configuration value, or `None` when Redis does not tell us; on a cluster, of one node.
+    pub(crate) async fn config_get(&self, name: &str, deadline: Duration) -> Result<Option<String>> {
+        match &self.to {
+            To::Server(connection) => connection.config_get(name, deadline).await,
+            To::Cluster(nodes) => nodes.any_line().await?.config_get(name, deadline).await,
+        }
+    }
+
+    /// Ends the connections: politely for a second, then for good.
+    pub(crate) async fn close(&self) {
+        match &self.to {
+            To::Server(connection) => connection.close().await,
+            To::Cluster(nodes) => nodes.close().await,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! From an address to a connection that is logged in, named, and at the right server.
+
+use std::net::SocketAddr;
+
+use overdue_protocol::Reply;
+use tokio_rustls::TlsConnector;
+
+use super::line::Line;
+use super::sentinel::Sentinels;
+use super::transport;
+use crate::endpoint::{Endpoint, Place};
+use crate::fault::Fault;
+use crate::{ErrorKind, Secret, dial};
+
+/// Makes connections to one node, again and again.
+pub(super) struct Login {
+    at: Endpoint,
+    tls: Option<TlsConnector>,
+    name: String,
+    sentinels: Option<Sentinels>,
+}
+
+impl Login {
+    pub(super) fn new(at: Endpoint, tls: Option<TlsConnector>, role: &str) -> Self {
+        let sentinels = match &at.place {
+            Place::Sentinel { hosts, service } => Some(Sentinels::new(hosts.clone(), service.clone())),
+            _ => None,
+        };
+        Self { at, tls, name: dial::name(role), sentinels }
+    }
+
+    /// The address for errors, without password.
+    pub(super) fn place(&self) -> String {
+        self.at.to_string()
+    }
+
+    /// Connects. It has no deadline of its own.
+    pub(super) async fn connect(&mut self) -> Result<Line, Fault> {
+        let mut line = self.reach().await?;
+        authenticate(&mut line, &self.at).await?;
+        if self.sentinels.is_some() {
+            check_role(line.ask(&[b"ROLE"]).await?)?;
+        }
+        match line.ask(&[b"CLIENT", b"SETNAME", self.name.as_bytes()]).await {
+            // A name is not worth a subscription; but to others the server says here that it does not want them.
+            Err(fault) if !(fault.text.starts_with("NOPERM") || fault.text.contains("unknown command")) => {
+                Err(fault)
+            }
+            _ => Ok(line),
+        }
+    }
+
+    async fn reach(&mut self) -> Result<Line, Fault> {
+        let tls = self.tls.as_ref();
+        let primary;
+        let (host, port) = match (&self.at.place, &mut self.sentinels) {
+            (Place::Unix(path), _) => return Ok(Line::over(transport::unix(path).await?, None)),
+            (_, Some(sentinels)) => {
+                primary = sentinels.primary(&self.at, tls).await?;
+                (&primary.0, primary.1)
+            }
+            (Place::One { host, port }, _) => (host, *port),
+            (Place::Cluster { .. } | Place::Sentinel { .. }, None) => {
+                return Err(Fault::new(ErrorKind::Settings, "a cluster is connected to node by node"));
+            }
+        };
+        let (stream, peer) = transport::tcp(host, port, tls).await?;
+        Ok(Line::over(stream, Some(peer)))
+    }
+
+    /// Ends when this is no longer the server to be connected to: only Sentinels tell.
+    pub(super) async fn moved(&mut self, peer: Option<SocketAddr>) {
+        match (&mut self.sentinels, peer) {
+            (Some(sentinels), Some(peer)) => sentinels.moved(&self.at, self.tls.as_ref(), peer).await,
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+/// Gives user and password, if there are any.
+pub(super) async fn authenticate(line: &mut Line, at: &Endpoint) -> Result<(), Fault> {
+    let password = at.password.as_ref().map(Secret::expose);
+    match (&at.username, password) {
+        (Some(user), password) => {
+            line.ask(&[b"AUTH", user.as_bytes(), password.unwrap_or_default().as_bytes()]).await?;
+        }
+        (None, Some(password)) => {
+            line.ask(&[b"AUTH", password.as_bytes()]).await?;
+        }
+        (None, None) => {}
+    }
+    Ok(())
+}
+
+fn check_role(role: Reply) -> Result<(), Fault> {
+    let role = role.into_array().and_then(|parts| parts.into_iter().next()?.as_str().map(str::to_owned));
+    match role.as_deref() {
+        Some("master") => Ok(()),
+        other => {
+            let text =
+                format!("the server that Sentinel names is no primary: {}", other.unwrap_or("unknown"));
+            Err(Fault::new(ErrorKind::Unavailable, text))
+        }
+    }
+}
