@@ -1,4 +1,4 @@
-//! Random histories on a real server against a reference in memory.
+//! Random histories on a real server against a reference in memory; and every history of a watched key (`watch`).
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test fails it")]
 
 mod check;
@@ -8,6 +8,7 @@ mod history;
 mod operation;
 mod reference;
 mod timers;
+mod watch;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
