@@ -1,0 +1,10 @@
+//! What README and docs/ tell people to write works.
+
+#![allow(clippy::unwrap_used, reason = "what goes wrong in a test fails it")]
+
+mod blocks;
+mod coming_from;
+mod names;
+mod readme;
+mod settings;
+mod terminal;
