@@ -10,10 +10,11 @@ use overdue_store::{Capture, Feed, Result, Touched};
 use tokio::task::JoinSet;
 
 use crate::fire::{Cause, Fire};
-use crate::looker::PAGE;
 use crate::proofs::Claim;
 use crate::{CAPTURE_WITHIN_MS, Looker};
 
+/// So many keys are touched by one call. Small calls cost more each, but what they fire is handled while the next is under way.
+const TOUCH: usize = 128;
 /// How often a look is made that comes too late each time.
 const TRIES: usize = 3;
 
@@ -57,7 +58,7 @@ impl Looker {
         if asks.is_empty() {
             return Ok(vec![]);
         }
-        let mut pages = asks.chunks(PAGE);
+        let mut pages = asks.chunks(TOUCH);
         let mut settling = JoinSet::new();
         let mut failed = None;
         let last = pages.next_back().map(<[Ask]>::to_vec).unwrap_or_default();

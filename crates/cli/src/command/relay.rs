@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use overdue_protocol::QueueName;
 use overdue_protocol::watch::Rules;
 use overdue_reconciler::{Reconciler, Watching};
 use overdue_relay::{Listener, WatchSettings, Watcher};
@@ -72,7 +73,7 @@ pub(crate) async fn run(_args: &Relay, settings: &Settings, _output: &mut Output
     let listener =
         service.step(async { listener.await.map_err(|error| subscribing(error, store.db())) }).await?;
 
-    let queues: Vec<String> = relay.queues.iter().map(ToString::to_string).collect();
+    let queues: Vec<String> = queues(relay).iter().map(ToString::to_string).collect();
     announce(settings, &store, &queues);
     service.announce();
     service.accompany(&store, Identity { name, role: "relay", queues, rules: hash });
@@ -102,9 +103,20 @@ pub(crate) async fn run(_args: &Relay, settings: &Settings, _output: &mut Output
     ended
 }
 
+/// Those that were named, and those of the rules; none = all.
+fn queues(relay: &settings::Relay) -> Vec<QueueName> {
+    let mut queues = relay.queues.clone();
+    if !queues.is_empty() {
+        queues.extend(relay.watch.iter().map(|rule| rule.queue.clone()));
+        queues.sort();
+        queues.dedup();
+    }
+    queues
+}
+
 fn sweeping(relay: &settings::Relay, process: &str) -> overdue_reconciler::Settings {
     overdue_reconciler::Settings {
-        queues: relay.queues.clone(),
+        queues: queues(relay),
         grace: relay.grace,
         page: relay.page,
         dead_max: relay.dead_max,
@@ -167,6 +179,10 @@ fn announce(settings: &Settings, store: &Store, queues: &[String]) {
         namespace = %settings.redis.keyspace.namespace(),
         db = store.db(),
         queues,
+        rules = settings.relay.watch.len(),
         "relay starts"
     );
+    for warning in settings::watch::warnings(&settings.relay.watch) {
+        tracing::warn!("{warning}");
+    }
 }

@@ -206,7 +206,7 @@ fn matches_all(pattern: &Glob) -> bool {
     pattern.as_bytes().iter().all(|&byte| byte == b'*')
 }
 
-/// What is allowed, but costs more than one may think. For `config check`.
+/// What is allowed, but costs more than one may think: `config check` and the relay say it.
 pub(crate) fn warnings(rules: &[Rule]) -> Vec<String> {
     let costly = rules.iter().filter(|rule| matches_all(&rule.pattern)).map(|rule| {
         format!(
