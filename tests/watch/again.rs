@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -11,6 +11,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::pair::{Pair, name, rule};
+use crate::stage::deaf_connection;
 use crate::truth::{Truth, told};
 
 fn stage(rules: &str) -> (Pair, Truth) {
@@ -80,13 +81,7 @@ struct Rewriter {
 
 impl Rewriter {
     fn new(redis: &Redis) -> Self {
-        let stream = TcpStream::connect(redis.addr()).unwrap();
-        stream.set_nodelay(true).unwrap();
-        let mut drain = stream.try_clone().unwrap();
-        std::thread::spawn(move || {
-            let mut sink = vec![0; 1 << 16];
-            while drain.read(&mut sink).is_ok_and(|n| n > 0) {}
-        });
+        let stream = deaf_connection(redis);
         Self { stream, random: StdRng::seed_from_u64(7), ends: BinaryHeap::new() }
     }
 

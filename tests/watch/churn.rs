@@ -1,11 +1,13 @@
 //! Writers who do to keys whatever can be done to them, at the worst moments.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use overdue_tests::Redis;
+
+use crate::stage::deaf_connection;
 
 /// How many keys there are.
 const KEYS: u64 = 600;
@@ -24,14 +26,7 @@ pub(crate) struct Churn {
 
 impl Churn {
     pub(crate) fn new(redis: &Redis, seed: u64) -> Self {
-        let stream = TcpStream::connect(redis.addr()).unwrap();
-        stream.set_nodelay(true).unwrap();
-        let mut drain = stream.try_clone().unwrap();
-        // Answers are nobody's concern: many a command meets no key.
-        std::thread::spawn(move || {
-            let mut sink = vec![0; 1 << 16];
-            while drain.read(&mut sink).is_ok_and(|n| n > 0) {}
-        });
+        let stream = deaf_connection(redis);
         Self { stream, seed, rewrites: BTreeMap::new(), sent: 0, begun: Instant::now() }
     }
 

@@ -1,6 +1,8 @@
 //! What these tests share: relays with a rule, and what stands in the stream.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -83,4 +85,16 @@ pub(crate) fn await_quiet(redis: &Redis, quiet: Duration) {
             (last, since) = (now, Instant::now());
         }
     }
+}
+
+/// A connection to write to. Answers are nobody's concern: many a command meets no key.
+pub(crate) fn deaf_connection(redis: &Redis) -> TcpStream {
+    let stream = TcpStream::connect(redis.addr()).unwrap();
+    stream.set_nodelay(true).unwrap();
+    let mut drain = stream.try_clone().unwrap();
+    std::thread::spawn(move || {
+        let mut sink = vec![0; 1 << 16];
+        while drain.read(&mut sink).is_ok_and(|n| n > 0) {}
+    });
+    stream
 }

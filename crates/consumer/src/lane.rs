@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use overdue_protocol::call::Words;
-use overdue_store::{Error, ErrorKind, Executed};
+use overdue_store::{Backoff, Error, ErrorKind, Executed};
 use overdue_telemetry::Progress;
 use overdue_telemetry::label::{HandledResult, Loop};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -17,7 +17,6 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{self, BATCH, Kind};
-use crate::pause::Pause;
 use crate::station::{Act, Station, Verdict};
 
 /// The most calls of one kind under way.
@@ -40,7 +39,7 @@ pub(crate) struct Lane {
 struct Queue {
     waiting: Vec<Verdict>,
     calls: usize,
-    pause: Pause,
+    backoff: Backoff,
     not_before: Option<Instant>,
     /// The most verdicts in a call; smaller while the script fails, so that one that can't be said stands alone.
     most: usize,
@@ -116,7 +115,7 @@ impl Lane {
         queue.calls -= 1;
         match answer {
             Ok(words) => {
-                queue.pause.reset();
+                queue.backoff.reset();
                 queue.most = BATCH;
                 self.station.finish(&batch, &words);
             }
@@ -174,7 +173,7 @@ impl Queue {
         let again =
             batch.into_iter().map(|verdict| Verdict { repeated: verdict.repeated || unknown, ..verdict });
         self.waiting.extend(again);
-        self.not_before = Some(Instant::now() + self.pause.next());
+        self.not_before = Some(Instant::now() + self.backoff.next_wait());
     }
 }
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use overdue_protocol::call::Renew;
-use overdue_store::{Error, ErrorKind};
+use overdue_store::{Backoff, Error, ErrorKind};
 use overdue_telemetry::Progress;
 use overdue_telemetry::label::{HandledResult, Loop};
 use tokio_util::sync::CancellationToken;
 
 use crate::hand::Ticket;
-use crate::pause::{Pause, jittered};
+use crate::pause::jittered;
 use crate::station::Station;
 
 /// The most leases in a call.
@@ -36,7 +36,7 @@ impl Renewal {
     /// Works until `end`.
     pub(crate) async fn run(self, end: CancellationToken) {
         let third = self.station.crew.options.lease / 3;
-        let mut pause = Pause::default();
+        let mut backoff = Backoff::default();
         let mut wait = jittered(third);
         // Nothing is in hand yet, so there is nothing to renew.
         self.progress.succeed();
@@ -46,7 +46,7 @@ impl Renewal {
                 None => break,
                 Some(Ok(Ok(()))) => {
                     self.progress.succeed();
-                    pause.reset();
+                    backoff.reset();
                     jittered(third)
                 }
                 Some(failed) => {
@@ -61,7 +61,7 @@ impl Renewal {
                         .map_or("no answer in time".to_owned(), |e| e.to_string());
                     self.station.crew.warn("renew", format_args!("leases are not renewed: {why}"));
                     self.lost(self.station.hands.lose_expired(Instant::now()));
-                    pause.next().min(third)
+                    backoff.next_wait().min(third)
                 }
             };
         }

@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 use overdue_protocol::RawEntry;
 use overdue_protocol::call::{Claim, From, Holder, Join, Joined, PAGE, Renew, Standing};
 use overdue_protocol::entry::EntryId;
-use overdue_store::{Error, ErrorKind, Reader};
+use overdue_store::{Backoff, Error, ErrorKind, Reader};
 use overdue_telemetry::Progress;
 use overdue_telemetry::label::Loop;
 use tokio::time::timeout;
 
 use crate::crew::{Crew, Seats};
-use crate::pause::{Pause, jittered};
+use crate::pause::jittered;
 use crate::station::Station;
 
 /// The longest read; also how often claims are made.
@@ -52,7 +52,7 @@ pub(crate) struct Reading {
     more: bool,
     /// The largest entry met lately; `None` before the first.
     largest: Option<usize>,
-    pause: Pause,
+    backoff: Backoff,
     progress: Progress,
 }
 
@@ -74,7 +74,7 @@ impl Reading {
             claims: Claims { at: Instant::now() + jittered(TURN), after: EntryId::ZERO },
             more: false,
             largest: None,
-            pause: Pause::default(),
+            backoff: Backoff::default(),
             progress,
         }
     }
@@ -91,7 +91,7 @@ impl Reading {
             match self.turn(&crew).await {
                 Ok(()) => {
                     self.progress.succeed();
-                    self.pause.reset();
+                    self.backoff.reset();
                 }
                 Err(error) => self.heal(&crew, &error).await,
             }
@@ -273,7 +273,7 @@ impl Reading {
         }
         self.progress.fail(error.kind().as_str());
         crew.warn("read", format_args!("{error}; it is tried again"));
-        crew.wait(self.pause.next()).await;
+        crew.wait(self.backoff.next_wait()).await;
     }
 }
 

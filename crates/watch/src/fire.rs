@@ -99,10 +99,7 @@ impl Looker {
         let mut payloads = self.payloads(&fires).await;
         let items = fires.into_iter().enumerate().map(|(at, fire)| {
             let partition = self.partition_of(&fire.rule, &fire.key.key);
-            let payload = payloads.remove(&at).unwrap_or(match fire.rule.payload {
-                Payload::Value => SettlePayload::Last,
-                Payload::None | Payload::Key(_) => SettlePayload::None,
-            });
+            let payload = payloads.remove(&at).unwrap_or_else(|| unread(&fire.rule));
             let op = match (fire.cause, fire.rule.on_unproven) {
                 (Cause::Expired, _) => SettleOp::Event(payload),
                 (Cause::Evicted, _) => SettleOp::Evicted(payload),
@@ -141,5 +138,13 @@ impl Looker {
             }
         }
         payloads
+    }
+}
+
+/// What a timeout of this rule carries when nothing was read for it.
+pub(crate) fn unread(rule: &Rule) -> SettlePayload {
+    match rule.payload {
+        Payload::Value => SettlePayload::Last,
+        Payload::None | Payload::Key(_) => SettlePayload::None,
     }
 }

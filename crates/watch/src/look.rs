@@ -9,7 +9,7 @@ use overdue_protocol::watch::{Captured, Payload, Rule, Seen, WatchedKey};
 use overdue_store::{Capture, Feed, Result, Touched};
 use tokio::task::JoinSet;
 
-use crate::fire::{Cause, Fire};
+use crate::fire::{Cause, Fire, unread};
 use crate::proofs::Claim;
 use crate::{CAPTURE_WITHIN_MS, Looker};
 
@@ -192,9 +192,6 @@ fn op(looked: &Looked, at: usize, touched: &mut Touched, payload: Option<SettleP
         Seen::Forever => Some(SettleOp::Look { found: Sight::Forever, removal, captured: None }),
         Seen::Gone if removal => Some(SettleOp::Look { found: Sight::Gone, removal, captured: None }),
         Seen::Gone | Seen::Elsewhere => None,
-        Seen::Proven => Some(SettleOp::Proof(payload.unwrap_or(match looked.ask.rule.payload {
-            Payload::Value => SettlePayload::Last,
-            Payload::None | Payload::Key(_) => SettlePayload::None,
-        }))),
+        Seen::Proven => Some(SettleOp::Proof(payload.unwrap_or_else(|| unread(&looked.ask.rule)))),
     }
 }

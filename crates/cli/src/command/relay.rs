@@ -33,7 +33,8 @@ pub(crate) async fn run(_args: &Relay, settings: &Settings, _output: &mut Output
     let service = Service::begin(relay.listen, || {}).await?;
     let store = service.step(Store::connect(&settings.redis, "relay")).await?;
     service.step(store.prove_scripts()).await?;
-    let dbs = [store.db()].into_iter().chain(relay.watch.iter().map(|rule| rule.db)).collect();
+    let rules = Rules::new(&settings.redis.keyspace, relay.watch.clone());
+    let dbs = rules.dbs().into_iter().chain([store.db()]).collect();
     let nodes = service.step(Nodes::open(&settings.redis, "nodes", &dbs)).await?;
 
     let name = process_name();
@@ -45,7 +46,6 @@ pub(crate) async fn run(_args: &Relay, settings: &Settings, _output: &mut Output
     };
     let (on_gap, on_watch_gap) = (on_gap(), on_gap());
 
-    let rules = Rules::new(&settings.redis.keyspace, relay.watch.clone());
     let hash = rules.hash();
     let mut needs = TIMERS_NEED.to_owned();
     let watcher = if rules.is_empty() {

@@ -10,7 +10,6 @@ use overdue_watch::Looker;
 
 use super::feeds::Feeds;
 use super::met::Met;
-use super::outcomes::Outcomes;
 use super::settings::WatchSettings;
 use crate::gaps::Gaps;
 
@@ -22,7 +21,6 @@ pub(super) struct Context {
     pub(super) health: Health,
     pub(super) feeds: Feeds,
     pub(super) met: Arc<Met>,
-    pub(super) outcomes: Outcomes,
     pub(super) gaps: Gaps,
     pub(super) throttle: Arc<Throttle>,
 }

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 use super::detour::Late;
+use super::outcomes;
 use super::queue::{Batch, Queue};
 
 /// An idle lane says so this often.
@@ -102,7 +103,7 @@ impl Lane {
         // An event is the only proof of its expiry: it is not given up because Redis is away.
         let why = match self.repeat(None, || false, || looker.fire(fires.clone())).await {
             Ok(outcomes) => {
-                self.context.outcomes.fired(&fires, &outcomes);
+                outcomes::fired(&fires, &outcomes);
                 return Ok(());
             }
             Err(why) => why,
@@ -157,7 +158,7 @@ impl Lane {
                 return Err(why);
             }
         };
-        self.context.outcomes.looked(&looked);
+        outcomes::looked(&looked);
         let elsewhere = looked.into_iter().filter(|one| one.seen == Seen::Elsewhere);
         elsewhere.map(|Looked { ask, .. }| ask).for_each(put_where_it_is);
         Ok(moved)

@@ -9,10 +9,6 @@ use overdue_telemetry::Metric;
 use overdue_telemetry::label::{SettledBy, Source};
 use overdue_watch::{Fire, Looked, Outcome};
 
-/// Counts.
-#[derive(Clone, Copy)]
-pub(super) struct Outcomes;
-
 /// The counts of one batch: each series is written once.
 #[derive(Default)]
 struct Counts {
@@ -20,31 +16,29 @@ struct Counts {
     fired: BTreeMap<QueueName, u64>,
 }
 
-impl Outcomes {
-    /// What events have fired.
-    pub(super) fn fired(self, fires: &[Fire], outcomes: &[Outcome]) {
-        let mut counts = Counts::default();
-        for (fire, outcome) in fires.iter().zip(outcomes) {
-            counts.add(&fire.rule, outcome.word, outcome.due_ms, outcome.now_ms, Source::Notification);
-        }
-        counts.write(SettledBy::Event, Source::Notification);
+/// What events have fired.
+pub(super) fn fired(fires: &[Fire], outcomes: &[Outcome]) {
+    let mut counts = Counts::default();
+    for (fire, outcome) in fires.iter().zip(outcomes) {
+        counts.add(&fire.rule, outcome.word, outcome.due_ms, outcome.now_ms, Source::Notification);
     }
+    counts.write(SettledBy::Event, Source::Notification);
+}
 
-    /// What looks have found; answers how many deadlines.
-    pub(super) fn looked(self, looked: &[Looked]) -> u64 {
-        let mut counts = Counts::default();
-        let mut found = 0;
-        for one in looked {
-            let Some(word) = one.word else { continue };
-            let rule = &one.ask.rule;
-            counts.add(rule, word, one.due_ms, one.now_ms, Source::Index);
-            if let (Seen::Due(_), SettledWord::Ok) = (one.seen, word) {
-                found += 1;
-            }
+/// What looks have found; answers how many deadlines.
+pub(super) fn looked(looked: &[Looked]) -> u64 {
+    let mut counts = Counts::default();
+    let mut found = 0;
+    for one in looked {
+        let Some(word) = one.word else { continue };
+        let rule = &one.ask.rule;
+        counts.add(rule, word, one.due_ms, one.now_ms, Source::Index);
+        if let (Seen::Due(_), SettledWord::Ok) = (one.seen, word) {
+            found += 1;
         }
-        counts.write(SettledBy::Look, Source::Index);
-        found
     }
+    counts.write(SettledBy::Look, Source::Index);
+    found
 }
 
 impl Counts {

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::{Context, about};
 use super::feeds::FeedState;
+use super::outcomes;
 use super::queue::PAGE;
 use super::walk::{Pace, Walk};
 
@@ -173,7 +174,7 @@ impl Scanner {
             Err(over) => return Err(over),
         };
         scan.walk.looked += looked.len() as u64;
-        scan.walk.taken += self.context.outcomes.looked(&looked);
+        scan.walk.taken += outcomes::looked(&looked);
         Metric::ScanLooks.count(looked.len() as u64, &[&self.label()]);
         Ok(())
     }

@@ -16,7 +16,6 @@ use super::feeds::{Feeds, ScanNow};
 use super::follower::Follower;
 use super::lane::Lane;
 use super::met::Met;
-use super::outcomes::Outcomes;
 use super::patterns;
 use super::queue::Queue;
 use super::reader::Reader;
@@ -63,7 +62,6 @@ impl Watcher {
         let detours: Vec<_> = queues.iter().filter(|_| store.is_cluster()).map(|_| queue()).collect();
         let all = queues.iter().chain(&detours).cloned().collect();
         let context = Context {
-            outcomes: Outcomes,
             looker,
             settings: Arc::new(settings),
             health,
