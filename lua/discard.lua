@@ -1,10 +1,10 @@
--- discard v1: takes waiting retries and fired timeouts out by hand.
+-- discard v2: takes waiting retries and fired timeouts out by hand.
 -- KEYS    1 stream  2 retry-index  3 retry-timers  4 tally
 -- ARGV    three for each: 'retry', member, '' | 'entry', entry id, group
 -- ANSWER  {discarded, {side error, a word for each}}
 --         words: OK  ABSENT (not there, or finished by the group)  UNREAD (other groups need it, this one has not read it)
 local groups, answer, seen = stream_groups(KEYS[1]), {side}, {}
-local retries, deletes, acks, by_group, discarded = {}, {}, {}, {}, 0
+local retries, deletes, acks, by_group, staying, discarded = {}, {}, {}, {}, {}, 0
 redis.call('ZCARD', KEYS[2])
 redis.call('HLEN', KEYS[3])
 redis.call('HLEN', KEYS[4])
@@ -25,7 +25,11 @@ for i = 1, #ARGV, 3 do
       if pending then acks[#acks + 1] = {group, name} end
       if pending or unread and (ours or #groups == 1) then
         word = 'OK'
-        if ours or #groups == 1 then deletes[#deletes + 1] = name end
+        if ours or #groups == 1 then
+          deletes[#deletes + 1] = name
+        elseif is_plain(KEYS[4], group) then
+          staying[group] = (staying[group] or 0) + 1 -- it will count as done when it is deleted
+        end
       elseif unread then
         word = 'UNREAD'
       end
@@ -43,5 +47,6 @@ many(retries, 'HDEL', KEYS[3])
 for _, one in ipairs(acks) do redis.call('XACK', KEYS[1], one[1], one[2]) end
 many(deletes, 'XDEL', KEYS[1])
 for group, n in pairs(by_group) do count(KEYS[4], 'discarded:' .. group, n) end
+for group, n in pairs(staying) do count(KEYS[4], 'done:' .. group, -n) end
 answer[1] = side
 return {discarded, answer}

@@ -1,4 +1,4 @@
--- drop v1: removes a group with its waiting retries and its part of the books. Call again until the cursor is '0'.
+-- drop v2: removes a group with its waiting retries and its part of the books. Call again until the cursor is '0'.
 -- KEYS    1 stream  2 retry-index  3 retry-timers  4 tally
 -- ARGV    1 group  2 cursor, '0' at first
 -- ANSWER  {1 when the group was there, {retries removed, cursor}}
@@ -13,7 +13,7 @@ local removed = many(members, 'ZREM', KEYS[2])
 many(members, 'HDEL', KEYS[3])
 if page[1] == '0' then
   if known then redis.call('XGROUP', 'DESTROY', KEYS[1], group) end
-  for _, what in ipairs({'base:', 'done:', 'buried:', 'replayed:', 'discarded:'}) do
+  for _, what in ipairs({'base:', 'done:', 'buried:', 'replayed:', 'discarded:', 'plain:'}) do
     redis.call('HDEL', KEYS[4], what .. group)
   end
 end

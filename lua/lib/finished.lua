@@ -36,4 +36,16 @@ local function finished(stream, groups, page)
   end
   return ids
 end
+-- Counts in `done` what was deleted of a page, for each of the plain groups that it was for.
+local function count_done(page, ids, plain, done)
+  local i = 1 -- `ids` are some of the page, in its order
+  for _, one in ipairs(page) do
+    if one[1] == ids[i] then
+      i = i + 1
+      for _, name in ipairs(plain) do
+        if for_group(one[2], name) then done[name] = (done[name] or 0) + 1 end
+      end
+    end
+  end
+end
 

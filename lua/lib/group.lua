@@ -17,6 +17,15 @@ local function group_of(groups, name)
 end
 -- The only group of the stream? Then what it has finished nobody else needs.
 local function alone(stream) return #stream_groups(stream) == 1 end
+-- A plain group acknowledges without our scripts: who deletes an entry counts it as done for it (PROTOCOL.md section 7).
+local function is_plain(tally, name) return redis.call('HGET', tally, 'plain:' .. name) == '1' end
+-- Is an entry with these fields for the group: addressed to it, or to nobody?
+local function for_group(fields, group)
+  for f = 1, #fields, 2 do
+    if fields[f] == 'group' then return fields[f + 1] == group end
+  end
+  return true
+end
 -- The fence: is the entry pending for this consumer? NOGROUP stays an error: the caller joins again.
 local function owned(stream, group, consumer, id)
   return #redis.call('XPENDING', stream, group, id, id, 1, consumer) > 0

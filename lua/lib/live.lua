@@ -1,11 +1,5 @@
 -- lib/live: how many entries a group has before it: not finished by it, not addressed to another (PROTOCOL.md section 7).
 -- Runs only when a group is created or adopted, and only where entries are addressed to single groups.
-local function for_group(fields, group)
-  for f = 1, #fields, 2 do
-    if fields[f] == 'group' then return fields[f + 1] == group end
-  end
-  return true
-end
 local function entries_for(stream, group, from)
   local live = 0
   repeat
@@ -41,5 +35,20 @@ local function waiting_retries(index, group)
     from = from + 1000
   until #page < 1000
   return waiting
+end
+-- How many entries in the stream are for the group, finished or not: what is live for a plain one.
+local function all_for(stream, tally, group)
+  local addressed = tonumber(redis.call('HGET', tally, 'addressed')) or 0
+  return addressed == 0 and redis.call('XLEN', stream) or entries_for(stream, group, '-')
+end
+-- The base with which both sides balance from here on: fired so far - entries before the group - its waiting retries.
+local function base_of(tally, live, waiting)
+  local fired = redis.call('HMGET', tally, 'fired_timers', 'watched_fired')
+  return (tonumber(fired[1]) or 0) + (tonumber(fired[2]) or 0) - live - waiting
+end
+-- Begins a group's part of the books.
+local function open_books(tally, group, base)
+  redis.call('HDEL', tally, 'done:' .. group, 'buried:' .. group, 'replayed:' .. group, 'discarded:' .. group)
+  redis.call('HSET', tally, 'base:' .. group, digits(base))
 end
 

@@ -1,6 +1,6 @@
 //! Retry, release and bury: only the holder may, once, and what comes back is the same timeout.
 
-use overdue_protocol::call::{CompleteItem, ScheduleItem, Words};
+use overdue_protocol::call::{CompleteItem, RetryItem, ScheduleItem, Words};
 use overdue_protocol::record::pack_extras;
 use overdue_protocol::retry::RetryMember;
 use overdue_protocol::{Entry, entry::EntryId};
@@ -63,7 +63,8 @@ fn a_group_that_is_gone_is_an_error_and_writes_nothing() {
     let (stream, by) = (stage.partition.stream(), stage.by("billing", "a"));
     stage.wire.call(&[b"XGROUP".as_slice(), b"DESTROY", &stream, b"billing"]).unwrap();
     let before = stage.snapshot();
-    let call = overdue_protocol::call::Release { by, entries };
+    let item = RetryItem { entry: entries[0], delay_ms: 0 };
+    let call = overdue_protocol::call::Release { by, items: vec![item] };
     assert!(stage.wire.eval(&call).unwrap_err().contains("NOGROUP"));
     assert_eq!(stage.snapshot(), before);
 }
@@ -137,6 +138,31 @@ fn a_retry_waits_as_long_as_it_was_told() {
     let swept = stage.sweep_retries();
     assert_eq!((swept.more, swept.next_due_ms), (false, Some(overdue_protocol::Due::MAX_MS)));
     assert_eq!(stage.entries().len(), 1);
+    stage.assert_balanced();
+}
+
+#[test]
+fn what_is_handed_back_for_later_comes_back_then_with_the_same_attempt() {
+    let mut stage = Stage::new();
+    stage.join("billing");
+    let entries = stage.deliver("billing", "c", &["a", "b"]);
+    let by = stage.by("billing", "c");
+    let before = stage.wire.now_ms();
+    let items = vec![
+        RetryItem { entry: entries[0], delay_ms: 60 },
+        RetryItem { entry: entries[1], delay_ms: 3_600_000 },
+    ];
+    let call = overdue_protocol::call::Release { by, items };
+    assert_eq!(stage.wire.run(&call).unwrap(), [Words::Ok; 2]);
+    let dues: Vec<_> = stage.retries().into_iter().map(|(_, due)| due).collect();
+    assert!(dues[0] >= before + 60 && dues[1] >= before + 3_600_000, "{dues:?}");
+    let swept = stage.sweep_retries();
+    assert!(swept.fired == 0 || swept.now_ms >= dues[0]);
+    stage.pass(dues[0]);
+    stage.sweep_retries();
+    let back = stage.read("billing", "c");
+    assert_eq!((back.len(), Entry::decode(&back[0]).unwrap().attempt), (1, 1));
+    assert_eq!(stage.retries().len(), 1);
     stage.assert_balanced();
 }
 

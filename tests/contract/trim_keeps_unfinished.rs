@@ -5,16 +5,6 @@ use overdue_protocol::call::{Trim, Trimmed};
 use overdue_protocol::entry::EntryId;
 use overdue_tests::Stage;
 
-/// As plain consumers of any language do: XACK, and nothing else.
-fn xack(stage: &mut Stage, group: &str, entries: &[EntryId]) {
-    let stream = stage.partition.stream();
-    for some in entries.chunks(1000) {
-        let mut args = vec![b"XACK".to_vec(), stream.to_vec(), group.as_bytes().to_vec()];
-        args.extend(some.iter().map(|entry| entry.to_bytes().to_vec()));
-        stage.wire.call(&args).unwrap();
-    }
-}
-
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|n| n.to_string()).collect()
 }
@@ -47,9 +37,9 @@ fn one_group_that_only_acknowledges() {
     assert_eq!(stage.trim().deleted, 0);
     stage.read_some("billing", "c", 200);
     assert_eq!(stage.trim().deleted, 0);
-    xack(&mut stage, "billing", &entries[..150]);
+    stage.xack("billing", &entries[..150]);
     assert_eq!((stage.trim().deleted, ids(&mut stage)), (150, entries[150..].to_vec()));
-    xack(&mut stage, "billing", &entries[150..200]);
+    stage.xack("billing", &entries[150..200]);
     assert_eq!((stage.trim().deleted, ids(&mut stage)), (50, entries[200..].to_vec()));
 }
 
@@ -64,7 +54,7 @@ fn the_slow_group_of_two_keeps_what_it_has_not_finished() {
     stage.complete("fast", done);
     assert_eq!(stage.trim().deleted, 0);
     stage.read_some("slow", "s", 100);
-    xack(&mut stage, "slow", &entries[..40]);
+    stage.xack("slow", &entries[..40]);
     assert_eq!((stage.trim().deleted, ids(&mut stage)), (40, entries[40..].to_vec()));
     stage.wire.call(&[b"HINCRBY".as_slice(), &stage.partition.tally(), b"done:slow", b"40"]).unwrap();
     stage.assert_balanced();
@@ -84,8 +74,8 @@ fn behind_an_old_pending_entry_the_finished_ones_go_all_the_same() {
     let acks = |by: &dyn Fn(usize) -> bool| -> Vec<EntryId> {
         entries.iter().enumerate().filter(|(n, _)| !by(*n)).map(|(_, id)| *id).collect()
     };
-    xack(&mut stage, "one", &acks(&one_holds));
-    xack(&mut stage, "two", &acks(&two_holds));
+    stage.xack("one", &acks(&one_holds));
+    stage.xack("two", &acks(&two_holds));
     let left: Vec<_> = entries
         .iter()
         .enumerate()
@@ -108,7 +98,7 @@ fn pending_entries_that_somebody_deleted_hide_no_pending_one() {
     for entry in &entries[1..251] {
         stage.wire.call(&[b"XDEL".as_slice(), &stream, &entry.to_bytes()]).unwrap();
     }
-    xack(&mut stage, "billing", &entries[260..270]);
+    stage.xack("billing", &entries[260..270]);
     assert_eq!(stage.trim().deleted, 10);
     let left: Vec<_> = [&entries[..1], &entries[251..260], &entries[270..]].concat();
     assert_eq!(ids(&mut stage), left);
@@ -120,7 +110,7 @@ fn a_huge_backlog_goes_in_steps() {
     stage.join("billing");
     let entries = deliver(&mut stage, 25_000);
     while !stage.read("billing", "c").is_empty() {}
-    xack(&mut stage, "billing", &entries[..24_990]);
+    stage.xack("billing", &entries[..24_990]);
     let mut steps = vec![];
     loop {
         let trimmed = stage.trim();

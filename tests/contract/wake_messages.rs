@@ -13,8 +13,11 @@ pub(crate) struct Ear {
 
 impl Ear {
     pub(crate) fn open(stage: &Stage) -> Self {
+        Self::on(stage, stage.partition.wake())
+    }
+
+    pub(crate) fn on(stage: &Stage, channel: Bytes) -> Self {
         let mut wire = Wire::connect(&stage.redis);
-        let channel = stage.partition.wake();
         wire.call(&[b"SUBSCRIBE".as_slice(), &channel]).unwrap();
         Self { wire, channel }
     }

@@ -142,8 +142,12 @@ fn long_names_come_in_pages_of_1_mib_like_payloads() {
     }
     let entries: Vec<_> = stage.read("billing", "c").iter().map(|entry| entry.id).collect();
     let (by, other) = (stage.by("billing", "c"), stage.by("billing", "d"));
-    let claim =
-        Claim { by: other.clone(), holder: Holder::Others { lease_ms: 0 }, after: EntryId::ZERO, limit: 256 };
+    let claim = Claim {
+        by: other.clone(),
+        holder: Holder::Others { lease_ms: 0, alone: false },
+        after: EntryId::ZERO,
+        limit: 256,
+    };
     let claimed = stage.wire.run(&claim).unwrap();
     assert!((10..=17).contains(&claimed.entries.len()), "{}", claimed.entries.len());
     let held: Vec<_> = claimed.entries.iter().map(|claimed| claimed.entry.id).collect();

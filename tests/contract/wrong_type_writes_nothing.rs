@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use overdue_protocol::call::{
-    Ask, Bury, BuryItem, Cancel, CancelItem, Claim, Complete, CompleteItem, Discard, DiscardItem, Drop,
-    DuePage, Fire, Forget, Holder, Join, PAGE, Release, Renew, Replay, Retire, Retry, RetryItem,
-    ScheduleItem, Settle, SettleItem, SettleOp, SettlePayload, Sight, SweepRetries, Trim,
+    Apply, ApplyItem, Ask, Bury, BuryItem, Cancel, CancelItem, Claim, Complete, CompleteItem, Discard,
+    DiscardItem, Drop, DuePage, Fire, Forget, Holder, Join, PAGE, Reclaim, Release, Renew, Replay, Retire,
+    Retry, RetryItem, ScheduleItem, Settle, SettleItem, SettleOp, SettlePayload, Sight, SweepRetries, Trim,
 };
 use overdue_protocol::entry::EntryId;
 use overdue_protocol::{Call, Reply};
@@ -82,15 +82,32 @@ fn cases(stage: &mut Stage, entries: &[EntryId]) -> Vec<Case> {
             group: group("mailing"),
             from: overdue_protocol::call::From::Oldest,
         }),
-        case(Complete { by: by.clone(), items: vec![CompleteItem::Done(entry)] }),
+        case(Complete { by: by.clone(), items: vec![CompleteItem::Done(entry)], history: 5 }),
+        case(Apply { by: by.clone(), items: vec![ApplyItem { entry, effects: [].into() }], history: 5 }),
+        case(Reclaim {
+            partition: p.clone(),
+            group: group("billing"),
+            lease_ms: 0,
+            attempts: 3,
+            first_ms: 5,
+            most_ms: 9,
+            chance: 1.0,
+            limit: PAGE,
+            bytes: 1,
+        }),
         case(Retry { by: by.clone(), items: vec![RetryItem { entry, delay_ms: 5 }] }),
-        case(Release { by: by.clone(), entries: vec![entry] }),
+        case(Release { by: by.clone(), items: vec![RetryItem { entry, delay_ms: 0 }] }),
         case(Bury {
             by: by.clone(),
             items: vec![BuryItem { entry, reason: "rejected", detail: Bytes::new() }],
         }),
         case(Renew { by: by.clone(), entries: vec![entry] }),
-        case(Claim { by: other, holder: Holder::Others { lease_ms: 0 }, after: EntryId::ZERO, limit: PAGE }),
+        case(Claim {
+            by: other,
+            holder: Holder::Others { lease_ms: 0, alone: false },
+            after: EntryId::ZERO,
+            limit: PAGE,
+        }),
         case(Retire {
             partition: p.clone(),
             group: group("billing"),

@@ -4,6 +4,13 @@ use std::time::{Duration, Instant};
 
 use overdue_tests::{Launch, Ledger, Redis, assert_balanced, eventually};
 
+mod deaths;
+mod effects;
+mod hands;
+mod kills;
+mod memory;
+mod outages;
+
 use crate::stage::{
     GROUP, Producer, QUEUE, end, ids, in_hand, partition, pending, printing, running, settled, stop, up,
 };

@@ -8,60 +8,13 @@ use std::time::{Duration, Instant};
 
 use overdue::Raw;
 use overdue_protocol::Keyspace;
-use overdue_tests::{FiredKey, Launch, Program, Redis, Wire, assert_balanced, eventually};
+use overdue_tests::{FiredKey, Launch, Redis, Wire, assert_balanced, eventually};
 
-use crate::stage::{Producer, QUEUE, end, ids, in_hand, partition, running, settled, stop, up};
+use crate::scene::{Scene, alive, handled, runs};
+use crate::stage::{QUEUE, end, ids, in_hand, partition, running, settled, stop, up};
 
 const RETRY_WAIT: &str = "OVERDUE_CONSUME_RETRY_WAIT";
-
-struct Scene {
-    redis: Redis,
-    relay: Program,
-    producer: Producer,
-    folder: tempfile::TempDir,
-}
-
-impl Scene {
-    async fn new() -> Self {
-        let redis = Redis::start();
-        let relay = up(Launch::relay(&redis.url()));
-        let producer = Producer::new(&redis.url()).await;
-        Self { redis, relay, producer, folder: tempfile::tempdir().unwrap() }
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.folder.path().join(name).display().to_string()
-    }
-
-    fn fire(&self, keys: &[FiredKey]) {
-        let mut wire = Wire::connect(&self.redis);
-        for key in keys {
-            key.fire(&mut wire, &partition(0));
-        }
-    }
-
-    /// The dead letters: id, reason, detail.
-    fn dead(&self) -> Vec<[String; 3]> {
-        let letters = Wire::connect(&self.redis).xrange(partition(0).dead()).unwrap();
-        let field = |letter: &overdue_protocol::RawEntry, name: &str| {
-            letter.field(name).map(|value| String::from_utf8_lossy(value).into_owned()).unwrap_or_default()
-        };
-        let row = |letter| ["id", "reason", "detail"].map(|name| field(letter, name));
-        letters.iter().map(row).collect()
-    }
-
-    fn finish(self, consumer: &Program) {
-        stop(consumer);
-        assert_balanced(&self.redis, QUEUE, 1);
-        stop(&self.relay);
-    }
-}
-
-fn alive(pid: &str) -> bool {
-    // A zombie is dead: nobody may be there to wait for it.
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next()).is_some_and(|state| state != "Z")
-}
+const PROBE: &str = "OVERDUE_CONSUME_PROBE_MAX";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_gets_the_payload_on_stdin_and_all_the_rest_in_its_environment() {
@@ -172,7 +125,7 @@ async fn a_command_past_its_limit_is_ended_with_its_children_and_tried_again() {
     let script = format!("[ $OVERDUE_ATTEMPT = 2 ] && exit 0; sleep 60 & echo $! > {out}; wait");
     let consumer = up(running(&scene.redis.url(), &script, &["--limit", "1s"]).env(RETRY_WAIT, "100ms"));
     scene.producer.arm(["slow"], Duration::ZERO, false).await;
-    eventually("its child runs", async || fs::read_to_string(&out).is_ok_and(|pid| alive(pid.trim()))).await;
+    eventually("its child runs", async || runs(&out)).await;
     settled(&scene.redis, 1).await;
     assert!(!alive(fs::read_to_string(&out).unwrap().trim()));
     scene.finish(&consumer);
@@ -186,7 +139,7 @@ async fn a_command_that_ignores_sigterm_is_killed_10_s_later() {
     let consumer = up(running(&scene.redis.url(), &script, &["--grace", "0s"]));
     scene.producer.arm(["deaf"], Duration::ZERO, false).await;
     in_hand(&scene.redis, 1).await;
-    eventually("it runs", async || fs::read_to_string(&out).is_ok_and(|pid| alive(pid.trim()))).await;
+    eventually("it runs", async || runs(&out)).await;
     let told = Instant::now();
     end(&consumer, Duration::from_secs(15));
     let took = told.elapsed();
@@ -205,7 +158,7 @@ async fn a_second_signal_kills_the_commands_and_ends_at_once() {
     let script = format!("trap '' TERM; echo $$ > {out}; sleep 60");
     let consumer = up(running(&scene.redis.url(), &script, &["--lease", "1s"]));
     scene.producer.arm(["deaf"], Duration::ZERO, false).await;
-    eventually("it runs", async || fs::read_to_string(&out).is_ok_and(|pid| alive(pid.trim()))).await;
+    eventually("it runs", async || runs(&out)).await;
     consumer.sigterm();
     // The first signal is taken when reading has stopped: the consumer is not on the list of readers any more.
     eventually("it has heard the signal", async || {
@@ -227,13 +180,13 @@ async fn the_command_of_a_lost_lease_is_ended() {
     let script = format!("echo $$ > {out}; exec sleep 60");
     let consumer = up(running(&scene.redis.url(), &script, &["--lease", "1s"]));
     scene.producer.arm(["stolen"], Duration::ZERO, false).await;
-    eventually("it runs", async || fs::read_to_string(&out).is_ok_and(|pid| alive(pid.trim()))).await;
+    eventually("it runs", async || runs(&out)).await;
     let stream = partition(0).stream();
     let entry = Wire::connect(&scene.redis).xrange(&stream).unwrap()[0].id.to_string();
     scene.redis.call(&[b"XCLAIM".as_slice(), &stream, b"billing", b"thief", b"0", entry.as_bytes()]);
     eventually("it is ended", async || !alive(fs::read_to_string(&out).unwrap().trim())).await;
     // The thief never handles it: after the lease it comes back.
-    eventually("it runs again", async || fs::read_to_string(&out).is_ok_and(|pid| alive(pid.trim()))).await;
+    eventually("it runs again", async || runs(&out)).await;
     scene.redis.call(&[b"XCLAIM".as_slice(), &stream, b"billing", b"thief", b"0", entry.as_bytes()]);
     scene.redis.call(&[b"XGROUP".as_slice(), b"DELCONSUMER", &stream, b"billing", b"thief"]);
     scene.redis.call(&[b"DEL".as_slice(), &stream]);
@@ -274,21 +227,18 @@ fn a_command_that_cannot_be_run_is_a_usage_error() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_command_that_vanishes_later_is_a_retry() {
+async fn a_command_that_vanishes_later_is_out_of_reach_and_costs_no_attempt() {
     let scene = Scene::new().await;
-    let file = scene.file("command");
-    fs::write(&file, "#!/bin/sh\nexit 0\n").unwrap();
+    let file = scene.write("command", "#!/bin/sh\nexit 0\n");
     fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let launch = Launch::consume(&scene.redis.url(), QUEUE, "billing").env(RETRY_WAIT, "200ms");
-    let consumer = up(launch.args(["--exec", "--", &file]));
+    let launch = Launch::consume(&scene.redis.url(), QUEUE, "billing").args(["--attempts", "1"]);
+    let consumer = up(launch.env(PROBE, "1s").args(["--exec", "--", &file]));
     fs::rename(&file, format!("{file}.away")).unwrap();
-    scene.producer.arm(["a"], Duration::ZERO, false).await;
-    eventually("it is tried again", async || {
-        consumer.metrics().get("overdue_handled_total", &[("result", "retry")]) > Some(0.0)
-    })
-    .await;
+    scene.producer.arm(ids("t", 5), Duration::ZERO, false).await;
+    handled(&consumer, "unreachable", 1.0).await;
     fs::rename(format!("{file}.away"), &file).unwrap();
     settled(&scene.redis, 1).await;
+    assert!(scene.dead().is_empty());
     scene.finish(&consumer);
 }
 

@@ -151,7 +151,8 @@ fn wrong_settings() {
 fn a_queue_in_a_newer_format() {
     let redis = Redis::start();
     let info =
-        overdue_protocol::QueueInfo { partitions: 1, created_ms: 1, format: 99, paused: false }.encode();
+        overdue_protocol::QueueInfo { partitions: 1, created_ms: 1, format: 99, paused: false, history: 0 }
+            .encode();
     redis.call(&[b"HSET".as_slice(), b"overdue:queues", b"orders", &info]);
     assert_refused(&redis.url(), &[], 3, &["orders", "format 99", "upgrade this program"]);
 }

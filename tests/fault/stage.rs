@@ -110,7 +110,7 @@ pub(crate) async fn settled(redis: &Redis, partitions: u32) {
 }
 
 /// Armed, in the stream, waiting retries: at one moment, for a retry moves from one to the other.
-fn left(redis: &Redis, partition: &Partition) -> [u64; 3] {
+pub(crate) fn left(redis: &Redis, partition: &Partition) -> [u64; 3] {
     const LOOK: &str =
         "return {redis.call('ZCARD', KEYS[1]), redis.call('XLEN', KEYS[2]), redis.call('ZCARD', KEYS[3])}";
     let keys = [partition.index(), partition.stream(), partition.retry_index()];

@@ -4,6 +4,7 @@
 
 mod blocks;
 mod coming_from;
+mod idempotency;
 mod names;
 mod readme;
 mod settings;

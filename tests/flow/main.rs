@@ -11,3 +11,5 @@ mod client;
 mod watch;
 
 mod docs;
+
+mod groups;

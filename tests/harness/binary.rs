@@ -1,4 +1,4 @@
-//! Where the built program `overdue` is.
+//! Where the built program `overdue` is, and the examples.
 
 use std::env;
 use std::fs;
@@ -14,24 +14,35 @@ pub fn find() -> Result<PathBuf, String> {
     if let Some(named) = env::var_os("OVERDUE_BIN") {
         return Ok(named.into());
     }
-    let test = env::current_exe().map_err(|error| format!("where does this test run? {error}"))?;
-    find_beside(&test)
+    find_beside(&this_test()?, "overdue", "cargo build -p overdue-cli")
 }
 
-fn find_beside(test: &Path) -> Result<PathBuf, String> {
+/// An example of the client library beside the running test: `target/<profile>/examples/<name>`.
+///
+/// # Errors
+/// As [`find`].
+pub fn example(name: &str) -> Result<PathBuf, String> {
+    let build = "cargo build -p overdue --examples --features consumer";
+    find_beside(&this_test()?, &format!("examples/{name}"), build)
+}
+
+fn this_test() -> Result<PathBuf, String> {
+    env::current_exe().map_err(|error| format!("where does this test run? {error}"))
+}
+
+/// What `build` builds at `name` in the folder of a test's profile.
+fn find_beside(test: &Path, name: &str, build: &str) -> Result<PathBuf, String> {
     // target/<profile>/deps/<test>
     let folder = test.parent().and_then(Path::parent).ok_or("this test runs in no target folder")?;
-    let binary = folder.join("overdue");
-    let missing = |_| format!("{} is not built; run `cargo build -p overdue-cli` first", binary.display());
+    let binary = folder.join(name);
+    let missing = |_| format!("{} is not built; run `{build}` first", binary.display());
     let built = modified(&binary).map_err(missing)?;
-    let sources = fs::read_to_string(folder.join("overdue.d")).unwrap_or_default();
+    let sources = fs::read_to_string(folder.join(format!("{name}.d"))).unwrap_or_default();
     let newer = |source: &PathBuf| modified(source).is_ok_and(|time| time > built);
     match source_paths(&sources).into_iter().find(newer) {
-        Some(source) => Err(format!(
-            "{} is older than {}; run `cargo build -p overdue-cli` first",
-            binary.display(),
-            source.display()
-        )),
+        Some(source) => {
+            Err(format!("{} is older than {}; run `{build}` first", binary.display(), source.display()))
+        }
         None => Ok(binary),
     }
 }
@@ -55,6 +66,7 @@ mod tests {
         let target = tempfile::tempdir().unwrap();
         let path = |name: &str| target.path().join(name);
         let test = path("deps/flow-0123");
+        let find_beside = |test: &Path| find_beside(test, "overdue", "cargo build -p overdue-cli");
         let error = find_beside(&test).unwrap_err();
         assert!(error.contains("is not built; run `cargo build -p overdue-cli`"), "{error}");
         fs::write(path("overdue"), "").unwrap();

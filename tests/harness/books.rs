@@ -177,7 +177,9 @@ fn balance(partition: &Partition, groups: &Groups, answers: &[Value]) -> Books {
             .filter_map(|entry| entry.items().first())
             .map(|id| entry_id(&id.text()))
             .collect();
-        let live = answers[4].items().iter().filter(|entry| is_live(entry, name, *last, &pending)).count();
+        let plain = count(&tally::plain(&group)) == 1;
+        let live =
+            answers[4].items().iter().filter(|entry| is_live(entry, name, *last, &pending, plain)).count();
         lines.push(Line {
             what: format!("group {name}"),
             left: vec![
@@ -198,13 +200,14 @@ fn balance(partition: &Partition, groups: &Groups, answers: &[Value]) -> Books {
     Books { lines }
 }
 
-/// Whether the group has still to finish this entry: it is not addressed to another, and unread or pending.
-fn is_live(entry: &Value, group: &str, last: EntryId, pending: &BTreeSet<EntryId>) -> bool {
+/// Whether the group has still to finish this entry: it is not addressed to another, and unread or pending. For a plain
+/// group until it is deleted: nobody counts an acknowledgement.
+fn is_live(entry: &Value, group: &str, last: EntryId, pending: &BTreeSet<EntryId>, plain: bool) -> bool {
     let [id, fields] = entry.items() else { return false };
     let id = entry_id(&id.text());
     let addressed =
         fields.items().chunks(2).find(|pair| pair[0].text() == "group").map(|pair| pair[1].text());
-    addressed.is_none_or(|to| to == group) && (id > last || pending.contains(&id))
+    addressed.is_none_or(|to| to == group) && (plain || id > last || pending.contains(&id))
 }
 
 #[cfg(test)]

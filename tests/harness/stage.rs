@@ -5,15 +5,16 @@
 
 use bytes::Bytes;
 use overdue_protocol::call::{
-    Armed, Bury, BuryItem, Cancel, CancelItem, Cancelled, Claim, Claimed, Complete, CompleteItem, Completed,
-    Fire, Fired, From, Holder, Join, Joined, Mode, PAGE, Release, Retry, RetryItem, Schedule, ScheduleItem,
-    Scheduled, Standing, Sweep, SweepRetries, Swept, SweptRetries, Trim, Trimmed, When, Words,
+    Applied, Apply, ApplyItem, Armed, Bury, BuryItem, Cancel, CancelItem, Cancelled, Claim, Claimed,
+    Complete, CompleteItem, Completed, Fire, Fired, From, Holder, Join, Joined, Mode, PAGE, PAGE_BYTES,
+    Reclaim, Reclaimed, Release, Retry, RetryItem, Schedule, ScheduleItem, Scheduled, Standing, Sweep,
+    SweepRetries, Swept, SweptRetries, Trim, Trimmed, When, Words,
 };
 use overdue_protocol::entry::EntryId;
-use overdue_protocol::{Due, GroupName, Keyspace, Partition, QueueName, RawEntry, TimerId};
+use overdue_protocol::{Due, Effect, GroupName, Keyspace, Partition, QueueName, RawEntry, TimerId};
 use overdue_sandbox::Options;
 
-use crate::books::assert_partition_balanced;
+use crate::books::{Books, assert_partition_balanced};
 use crate::{Redis, Wire, eventually_blocking};
 
 /// One server, one connection, the partition `{orders:0}`.
@@ -196,7 +197,58 @@ impl Stage {
     /// Acknowledges.
     pub fn complete(&mut self, name: &str, items: Vec<CompleteItem>) -> Completed {
         let by = self.by(name, "any");
-        self.wire.run(&Complete { by, items }).unwrap()
+        self.wire.run(&Complete { by, items, history: 0 }).unwrap()
+    }
+
+    /// The call that acknowledges each of these with the effects behind it.
+    pub fn to_apply(&self, by: Standing, items: &[(EntryId, &[Effect])]) -> Apply {
+        let item = |(entry, effects): &(EntryId, &[Effect])| ApplyItem {
+            entry: *entry,
+            effects: effects.to_vec().into(),
+        };
+        Apply { by, items: items.iter().map(item).collect(), history: 0 }
+    }
+
+    /// Acknowledges one with effects.
+    pub fn apply(&mut self, by: Standing, entry: EntryId, effects: &[Effect]) -> Applied {
+        let call = self.to_apply(by, &[(entry, effects)]);
+        self.wire.run(&call).unwrap().remove(0)
+    }
+
+    /// As plain consumers of any language do: XACK, and nothing else.
+    pub fn xack(&mut self, name: &str, entries: &[EntryId]) {
+        let stream = self.partition.stream();
+        for some in entries.chunks(1000) {
+            let mut args = vec![b"XACK".to_vec(), stream.to_vec(), name.as_bytes().to_vec()];
+            args.extend(some.iter().map(|entry| entry.to_bytes().to_vec()));
+            self.wire.call(&args).unwrap();
+        }
+    }
+
+    /// The call that takes back all that a plain group holds: due at once, dead at the third attempt.
+    pub fn to_reclaim(&self, name: &str) -> Reclaim {
+        Reclaim {
+            partition: self.partition.clone(),
+            group: group(name),
+            lease_ms: 0,
+            attempts: 3,
+            first_ms: 0,
+            most_ms: 0,
+            chance: 1.0,
+            limit: PAGE,
+            bytes: u64::from(PAGE_BYTES),
+        }
+    }
+
+    /// Takes back all that a plain group holds.
+    pub fn reclaim(&mut self, name: &str) -> Reclaimed {
+        let call = self.to_reclaim(name);
+        self.wire.run(&call).unwrap()
+    }
+
+    /// A key of the user's own beside the partition, for effects.
+    pub fn beside(&self, name: &str) -> Bytes {
+        self.partition.neighbour(name.as_bytes())
     }
 
     /// Into the retry index, due after a delay.
@@ -207,7 +259,13 @@ impl Stage {
 
     /// Hands back.
     pub fn release(&mut self, by: Standing, entries: &[EntryId]) -> Vec<Words> {
-        self.wire.run(&Release { by, entries: entries.to_vec() }).unwrap()
+        self.release_after(by, entries, 0)
+    }
+
+    /// Hands back, due after a delay.
+    pub fn release_after(&mut self, by: Standing, entries: &[EntryId], delay_ms: u64) -> Vec<Words> {
+        let items = entries.iter().map(|&entry| RetryItem { entry, delay_ms }).collect();
+        self.wire.run(&Release { by, items }).unwrap()
     }
 
     /// Into the dead letters.
@@ -219,7 +277,8 @@ impl Stage {
 
     /// Claims a page of others' entries, whatever their lease.
     pub fn claim(&mut self, by: Standing) -> Claimed {
-        let call = Claim { by, holder: Holder::Others { lease_ms: 0 }, after: EntryId::ZERO, limit: PAGE };
+        let holder = Holder::Others { lease_ms: 0, alone: false };
+        let call = Claim { by, holder, after: EntryId::ZERO, limit: PAGE };
         self.wire.run(&call).unwrap()
     }
 
@@ -269,6 +328,14 @@ impl Stage {
     /// Fails unless the books balance.
     pub fn assert_balanced(&self) {
         assert_partition_balanced(&self.redis, 0, &self.partition);
+    }
+
+    /// Fails unless the books balance, all but those of one group, which misses so many.
+    pub fn assert_balanced_but_for(&self, name: &str, missing: i64) {
+        let books = Books::read(&self.redis, 0, &self.partition);
+        let faults: Vec<_> =
+            books.faults().iter().map(|line| (line.what.as_str(), line.difference())).collect();
+        assert_eq!(faults, [(format!("group {name}").as_str(), missing)]);
     }
 
     /// Fails if a script of `round` takes longer than 50 ms.

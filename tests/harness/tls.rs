@@ -2,10 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use overdue_sandbox::free_port;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tempfile::TempDir;
+use tokio_rustls::TlsAcceptor;
 
 use crate::Redis;
 use crate::redis::Options;
@@ -73,6 +78,17 @@ impl Tls {
     }
 }
 
+/// Makes certificates as [`Tls`] does, and what accepts connections with them.
+pub(crate) fn acceptor(folder: &Path) -> Result<TlsAcceptor, Box<dyn std::error::Error>> {
+    write_certificates(folder)?;
+    let certificate = CertificateDer::from_pem_file(folder.join("server.crt"))?;
+    let key = PrivateKeyDer::from_pem_file(folder.join("server.key"))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let config = config.with_no_client_auth().with_single_cert(vec![certificate], key)?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
 fn write_certificates(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let ca_key = KeyPair::generate()?;
     let mut ca = CertificateParams::new(vec![])?;
@@ -89,10 +105,7 @@ fn write_certificates(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
 mod tests {
     use std::io::{Read, Write};
     use std::net::TcpStream;
-    use std::sync::Arc;
 
-    use rustls::pki_types::CertificateDer;
-    use rustls::pki_types::pem::PemObject;
     use rustls::{ClientConfig, ClientConnection, RootCertStore, Stream};
 
     use super::*;

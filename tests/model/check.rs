@@ -37,6 +37,7 @@ impl History<'_> {
         self.check_timers();
         self.check_retries();
         self.check_pending();
+        self.check_effects();
         self.stage.assert_balanced();
     }
 

@@ -27,7 +27,7 @@ impl History<'_> {
         group.pending.retain(|at, _| !gone.contains(at));
         group.pending.extend(there.iter().map(|at| (*at, consumer)));
         let by = self.stage.by(GROUPS[number], CONSUMERS[consumer]);
-        let holder = Holder::Others { lease_ms: 0 };
+        let holder = Holder::Others { lease_ms: 0, alone: false };
         let claimed = self.stage.wire.run(&Claim { by, holder, after: EntryId::ZERO, limit: 256 }).unwrap();
         assert_eq!(claimed.entries.iter().map(|one| one.entry.id).collect::<Vec<_>>(), there);
         assert_eq!(claimed.gone as usize, gone.len());
@@ -48,9 +48,10 @@ impl History<'_> {
         let entries = self.pick(number, picks);
         match outcome {
             Outcome::Complete => self.complete(number, &entries),
-            Outcome::Retry(class) => self.requeue(number, consumer, &entries, Some(class)),
-            Outcome::Release => self.requeue(number, consumer, &entries, None),
+            Outcome::Retry(class) => self.requeue(number, consumer, &entries, class, 1),
+            Outcome::Release(class) => self.requeue(number, consumer, &entries, class, 0),
             Outcome::Bury => self.bury(number, consumer, &entries),
+            Outcome::Apply(fit) => self.apply(number, consumer, &entries, fit),
         }
     }
 
@@ -120,29 +121,35 @@ impl History<'_> {
         number: usize,
         consumer: usize,
         entries: &[EntryId],
-        class: Option<Class>,
+        class: Class,
+        more: u32,
     ) {
         let entries = self.for_group(number, entries);
         let (words, moves) = self.fenced(number, consumer, &entries);
         let delay = match class {
-            None | Some(Class::Past(_)) => 0,
-            Some(Class::Near) => 3,
-            Some(Class::Far(n)) => 3_600_000 + u64::from(n),
+            Class::Past(_) => 0,
+            Class::Near => 3,
+            Class::Far(n) => 3_600_000 + u64::from(n),
         };
         let by = self.stage.by(GROUPS[number], CONSUMERS[consumer]);
         let before = self.stage.wire.now_ms();
-        let answer = match class {
-            None => self.stage.release(by, &entries),
-            Some(_) => self.stage.retry(by, &entries, delay),
+        let answer = match more {
+            0 => self.stage.release_after(by, &entries, delay),
+            _ => self.stage.retry(by, &entries, delay),
         };
         assert_eq!(answer, words);
+        let moves = moves.into_iter().map(|(_, timeout)| timeout);
+        self.waits(number, moves.collect(), before, delay, more);
+    }
+
+    /// These timeouts of a group wait since a moment behind `before`; each has so many attempts more.
+    pub(crate) fn waits(&mut self, number: usize, moves: Vec<Timeout>, before: u64, delay: u64, more: u32) {
         let (after, waiting) = (self.stage.wire.now_ms(), self.stage.retries());
-        for (_, timeout) in moves {
+        for timeout in moves {
             let member = Reference::member(number, &timeout);
             let not_before = waiting.iter().find(|(name, _)| *name == member).expect("it waits").1;
             assert!((before + delay..=after + delay).contains(&not_before));
-            let attempt = timeout.attempt + u32::from(class.is_some());
-            let timeout = Timeout { attempt, ..timeout };
+            let timeout = Timeout { attempt: timeout.attempt + more, ..timeout };
             let is_due = delay < 1000;
             self.is.retries.insert(member, Waiting { timeout, group: number, not_before, is_due });
         }

@@ -58,6 +58,7 @@ impl History<'_> {
         assert_eq!(dropped.existed, self.is.groups[number].take().is_some());
         assert_eq!((dropped.retries as usize, dropped.cursor), (before - self.is.retries.len(), None));
         self.is.booked[number] = false;
+        self.is.plain[number] = false;
     }
 
     pub(crate) fn replay(&mut self, picks: &[u8]) {

@@ -17,7 +17,9 @@ impl<'a> History<'a> {
     /// From an empty server on.
     pub(crate) fn new(stage: &'a mut Stage) -> Self {
         stage.wire.call(&["FLUSHALL"]).unwrap();
-        Self { stage, is: Reference::default(), armed: 0 }
+        let mut history = Self { stage, is: Reference::default(), armed: 0 };
+        history.lay_out_effects();
+        history
     }
 
     /// One step.
@@ -34,6 +36,8 @@ impl<'a> History<'a> {
             Op::Read(group, consumer, count) => self.read(*group, *consumer, *count),
             Op::Claim(group, consumer) => self.claim(*group, *consumer),
             Op::Finish(group, consumer, outcome, picks) => self.finish(*group, *consumer, *outcome, picks),
+            Op::Reclaim(group, limit, attempts) => self.reclaim(*group, *limit, *attempts),
+            Op::Acknowledge(group, picks) => self.acknowledge(*group, picks),
             Op::Replay(picks) => self.replay(picks),
             Op::DiscardRetries(picks) => self.discard_retries(picks),
             Op::DiscardEntries(group, picks) => self.discard_entries(*group, picks),

@@ -3,9 +3,11 @@
 
 mod check;
 mod consumers;
+mod effects;
 mod groups;
 mod history;
 mod operation;
+mod plain;
 mod reference;
 mod timers;
 mod watch;
@@ -50,5 +52,5 @@ fn every_kind_of_step_occurs() {
         .map(|step| format!("{step:?}"))
         .map(|text| text.split(['(', ' ']).next().unwrap_or_default().to_owned())
         .collect();
-    assert_eq!(kinds.len(), 15, "{kinds:?}");
+    assert_eq!(kinds.len(), 17, "{kinds:?}");
 }

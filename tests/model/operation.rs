@@ -43,8 +43,19 @@ pub(crate) enum Which {
 pub(crate) enum Outcome {
     Complete,
     Retry(Class),
-    Release,
+    Release(Class),
     Bury,
+    Apply(Fit),
+}
+
+/// How far the effects of a timeout can be applied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fit {
+    Whole,
+    /// The second can't be, and that is known beforehand.
+    Refused,
+    /// The second fails although all was checked.
+    Failing,
 }
 
 /// One step.
@@ -62,6 +73,10 @@ pub(crate) enum Op {
     Read(usize, usize, u32),
     Claim(usize, usize),
     Finish(usize, usize, Outcome, Vec<u8>),
+    /// Of a plain group: at most so many entries, dead at this attempt. An ordinary one becomes plain.
+    Reclaim(usize, u32, u32),
+    /// XACK by a plain consumer.
+    Acknowledge(usize, Vec<u8>),
     Replay(Vec<u8>),
     DiscardRetries(Vec<u8>),
     DiscardEntries(usize, Vec<u8>),
@@ -88,8 +103,9 @@ fn outcome() -> impl Strategy<Value = Outcome> {
     prop_oneof![
         3 => Just(Outcome::Complete),
         2 => class().prop_map(Outcome::Retry),
-        1 => Just(Outcome::Release),
+        1 => class().prop_map(Outcome::Release),
         2 => Just(Outcome::Bury),
+        2 => prop::sample::select(vec![Fit::Whole, Fit::Whole, Fit::Refused, Fit::Failing]).prop_map(Outcome::Apply),
     ]
 }
 
@@ -111,6 +127,8 @@ fn op() -> impl Strategy<Value = Op> {
         5 => (group.clone(), consumer.clone(), 1..4u32).prop_map(|(g, c, n)| Op::Read(g, c, n)),
         1 => (group.clone(), consumer.clone()).prop_map(|(g, c)| Op::Claim(g, c)),
         6 => (group.clone(), consumer, outcome(), picks()).prop_map(|(g, c, o, p)| Op::Finish(g, c, o, p)),
+        1 => (group.clone(), 1..4u32, 1..4u32).prop_map(|(g, n, attempts)| Op::Reclaim(g, n, attempts)),
+        2 => (group.clone(), picks()).prop_map(|(g, p)| Op::Acknowledge(g, p)),
         2 => picks().prop_map(Op::Replay),
         1 => picks().prop_map(Op::DiscardRetries),
         1 => (group, picks()).prop_map(|(g, p)| Op::DiscardEntries(g, p)),
@@ -127,6 +145,8 @@ pub(crate) fn history(steps: usize) -> impl Strategy<Value = Vec<Op>> {
         Op::Sweep(2),
         Op::Read(0, 0, 3),
     ];
-    (any::<bool>(), prop::collection::vec(op(), 1..steps))
-        .prop_map(move |(begun, rest)| if begun { [begin.clone(), rest].concat() } else { rest })
+    // In some the first group is a plain one from the start.
+    let plain = [vec![begin[0].clone(), Op::Reclaim(0, 1, 1)], begin[1..].to_vec()].concat();
+    let begin = prop::sample::select(vec![vec![], begin.clone(), begin, plain]);
+    (begin, prop::collection::vec(op(), 1..steps)).prop_map(|(begin, rest)| [begin, rest].concat())
 }

@@ -62,6 +62,10 @@ pub(crate) struct Reference {
     pub(crate) groups: [Option<Group>; 2],
     /// Groups that have a part in the books: they are there, or were removed behind our back.
     pub(crate) booked: [bool; 2],
+    /// Groups that are plain ones.
+    pub(crate) plain: [bool; 2],
+    /// How often effects counted.
+    pub(crate) counted: u64,
 }
 
 impl Reference {

@@ -20,14 +20,15 @@ pub(crate) struct Truth {
 /// A server that says everything before any relay asks for it, and who hears it.
 pub(crate) fn told() -> (Redis, Truth) {
     let redis = redis();
-    redis.call(&["CONFIG", "SET", "notify-keyspace-events", "KEgxe"]);
     let truth = Truth::listen(&redis);
     (redis, truth)
 }
 
 impl Truth {
-    /// Listens from now on. Its connection lasts until the server ends.
+    /// Listens from now on, and lets the server tell of what no relay asks for too. Its connection lasts until the server
+    /// ends.
     pub(crate) fn listen(redis: &Redis) -> Self {
+        redis.call(&["CONFIG", "SET", "notify-keyspace-events", "KEgxe"]);
         let mut stream = TcpStream::connect(redis.addr()).unwrap();
         stream.write_all(b"CLIENT SETNAME truth\r\nSUBSCRIBE __keyevent@0__:expired\r\n").unwrap();
         let mut input = BufReader::with_capacity(1 << 20, stream);

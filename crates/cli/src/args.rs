@@ -28,6 +28,7 @@ First steps:
 At night:
   overdue doctor                           what is wrong, and what to do
   overdue audit                            is anything lost or doubled
+  overdue show orders order-1001           where is this timeout
   overdue dead list orders                 timeouts that failed too often
   overdue pause orders                     fire on, but hand nothing out
 
@@ -74,7 +75,7 @@ pub(crate) enum Command {
     Schedule(schedule::Schedule),
     /// Disarm timers. What has fired is not touched.
     Cancel(timers::Cancel),
-    /// Show one timer: when it is due, its generation, its payload.
+    /// Show where a timeout is: armed, fired and unread, held, waiting for a retry, dead or done.
     Show(timers::Show),
     /// List armed timers by due time.
     List(timers::List),
@@ -82,7 +83,7 @@ pub(crate) enum Command {
     Tail(timers::Tail),
     /// Throw away the waiting retries of one id, and its fired, unhandled timeouts.
     Discard(timers::Discard),
-    /// List or create queues.
+    /// List, create or change queues.
     #[command(subcommand)]
     Queues(queues::Queues),
     /// List or drop the groups that read a queue.

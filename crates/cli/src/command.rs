@@ -16,6 +16,7 @@ mod pause;
 mod place;
 mod queues;
 mod relay;
+mod retries;
 mod schedule;
 mod show;
 mod tail;

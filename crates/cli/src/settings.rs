@@ -1,14 +1,17 @@
 //! The settings of all programs: flags over `OVERDUE_...` environment over one TOML file over defaults.
 //!
 //! First what was typed ([`layers`]), then what is valid ([`Settings`]). Every setting is defined once, in
-//! [`table`] or, for watch rules, [`watch::table`]; flags, environment names, `config sample`, `config check`
+//! [`table`] or, for what stands in lists, in the table of the [`list`]; flags, environment names, `config sample`, `config check`
 //! and `config show` follow from it.
 
+pub(crate) mod consumer;
 mod environment;
 mod file;
 pub(crate) mod flags;
+pub(crate) mod group;
 pub(crate) mod key;
 pub(crate) mod layers;
+pub(crate) mod list;
 pub(crate) mod nearest;
 pub(crate) mod parse;
 pub(crate) mod sample;
@@ -19,15 +22,17 @@ mod value;
 pub(crate) mod watch;
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use overdue_protocol::watch::Rule;
 use overdue_protocol::{Keyspace, QueueName};
+use overdue_reconciler::GroupRule;
 use overdue_relay::KeyspaceEvents;
 use overdue_store::Secret;
 use overdue_telemetry::logs::Format;
 
+use crate::settings::consumer::{ConsumerRule, HandlerRule};
 use crate::settings::layers::Layers;
 
 /// Everything that can be set, valid. Units, bounds and special values stand in [`table`].
@@ -39,6 +44,10 @@ pub(crate) struct Settings {
     pub(crate) client: Client,
     pub(crate) relay: Relay,
     pub(crate) consume: Consume,
+    /// `[[group]]`: plain groups, in their order, each (queue, name) once; at most 256.
+    pub(crate) groups: Vec<GroupRule>,
+    /// `[[consumer]]`, in their order, each (queue, group) once and none of them a plain group; at most 64.
+    pub(crate) consumers: Vec<ConsumerRule>,
 }
 
 /// `[log]`
@@ -105,6 +114,27 @@ pub(crate) struct Consume {
     pub(crate) retry_wait: Duration,
     /// At least `retry_wait`.
     pub(crate) retry_wait_max: Duration,
+    /// Between two tries of an endpoint that can't be reached, at most.
+    pub(crate) probe_max: Duration,
+    /// Requests to one webhook endpoint at the same time.
+    pub(crate) webhook_connections: usize,
+    /// As `limit`, but 30 s when that is not set.
+    pub(crate) webhook_limit: Option<Duration>,
+    /// `None` = the authorities of the system.
+    pub(crate) webhook_ca_file: Option<PathBuf>,
+}
+
+/// How long a request of a webhook may take when nothing is said.
+const WEBHOOK_LIMIT: Duration = Duration::from_secs(30);
+
+impl Consume {
+    /// The limit of such a handler, when nothing more is said.
+    pub(crate) fn limit_of(&self, handler: &HandlerRule) -> Option<Duration> {
+        match handler {
+            HandlerRule::Webhook { .. } => self.webhook_limit,
+            _ => self.limit,
+        }
+    }
 }
 
 /// Where /metrics, /livez and /readyz are served.
@@ -122,11 +152,18 @@ impl Settings {
     /// All that is wrong, a line each, with the place where it stands.
     pub(crate) fn resolve(mut layers: Layers) -> Result<Self, Vec<String>> {
         let redis = read_redis(&mut layers);
+        let log = Log { format: layers.read(&table::LOG_FORMAT), filter: layers.read(&table::LOG_FILTER) };
+        let client = Client { max_payload: layers.read(&table::MAX_PAYLOAD) };
+        let relay = read_relay(&mut layers, &redis);
+        let consume = read_consume(&mut layers);
+        let consumers = consumer::read(&mut layers, &consume);
         let settings = Self {
-            log: Log { format: layers.read(&table::LOG_FORMAT), filter: layers.read(&table::LOG_FILTER) },
-            client: Client { max_payload: layers.read(&table::MAX_PAYLOAD) },
-            relay: read_relay(&mut layers, &redis),
-            consume: read_consume(&mut layers),
+            log,
+            client,
+            relay,
+            groups: group::read(&mut layers, &consumers),
+            consumers,
+            consume,
             redis,
         };
         settings.check(&mut layers);
@@ -210,15 +247,21 @@ fn read_relay(layers: &mut Layers, redis: &overdue_store::Settings) -> Relay {
 }
 
 fn read_consume(layers: &mut Layers) -> Consume {
+    let limit = layers.read(&table::CONSUME_LIMIT);
+    let is_said = layers.look_up(&table::CONSUME_LIMIT.entry).origin != layers::Origin::Default;
     Consume {
         listen: layers.read(&table::CONSUME_LISTEN),
         concurrency: layers.read(&table::CONSUME_CONCURRENCY),
         lease: layers.read(&table::CONSUME_LEASE),
         attempts: layers.read(&table::CONSUME_ATTEMPTS),
-        limit: layers.read(&table::CONSUME_LIMIT),
+        limit,
+        webhook_limit: if is_said { limit } else { Some(WEBHOOK_LIMIT) },
+        webhook_ca_file: layers.read(&table::CONSUME_WEBHOOK_CA_FILE),
         grace: layers.read(&table::CONSUME_GRACE),
         retry_wait: layers.read(&table::CONSUME_RETRY_WAIT),
         retry_wait_max: layers.read(&table::CONSUME_RETRY_WAIT_MAX),
+        probe_max: layers.read(&table::CONSUME_PROBE_MAX),
+        webhook_connections: layers.read(&table::CONSUME_WEBHOOK_CONNECTIONS),
     }
 }
 

@@ -14,7 +14,7 @@ struct Hold {
 }
 
 async fn release(timeout: Timeout<Hold>) -> Done {
-    println!("{}: releasing seat {}", timeout.key(), timeout.payload().seat);
+    println!("{}: releasing seat {}", timeout.idempotency_key(), timeout.payload().seat);
     Done
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use overdue_protocol::call::{Mode, ScheduleItem};
 use overdue_protocol::record::pack_extras;
-use overdue_protocol::{InvalidName, TimerId};
+use overdue_protocol::{InvalidName, TimerId, TraceParent};
 
 use crate::answer::Scheduled;
 use crate::carrier::Wait;
@@ -26,7 +26,7 @@ pub struct Timer<'q, T> {
     payload: Option<Result<Raw, String>>,
     mode: Mode,
     keyed: bool,
-    trace: Option<Bytes>,
+    trace: Option<Result<Bytes, String>>,
     wait: Option<Wait>,
 }
 
@@ -90,9 +90,16 @@ impl<'q, T: Encode> Timer<'q, T> {
         self
     }
 
-    /// A trace context, handed to the handler as it is. At most 512 bytes.
+    /// The W3C trace context that its handler goes on with, as the header `traceparent` has it. It must be valid.
+    pub fn traceparent(mut self, text: &str) -> Self {
+        let parsed = TraceParent::parse(text).map(|parent| Bytes::from(parent.to_string()));
+        self.trace = Some(parsed.map_err(|error| error.to_string()));
+        self
+    }
+
+    /// A trace context in a form of your own, handed to the handler as it is. At most 512 bytes.
     pub fn trace(mut self, trace: impl Into<Bytes>) -> Self {
-        self.trace = Some(trace.into());
+        self.trace = Some(Ok(trace.into()));
         self
     }
 
@@ -106,7 +113,8 @@ impl<'q, T: Encode> Timer<'q, T> {
     /// Arms it.
     ///
     /// # Errors
-    /// - `Invalid`: a limit is broken (id 1 to 512 bytes, payload up to `max_payload`, deadline up to the year 2200).
+    /// - `Invalid`: a limit is broken (id 1 to 512 bytes, payload up to `max_payload`, deadline up to the year 2200),
+    ///   or the trace context is none.
     /// - `Unavailable`, `Refused`, `OutOfMemory`, `PartitionsDisagree`, `NewerFormat`: it was not armed.
     /// - `OutcomeUnknown`: the answer was lost and Redis could not confirm it: it is armed once, or not at all.
     /// - `NotReplicated`: it is armed, but not where [`Timer::wait_replicas`] wants it.
@@ -151,7 +159,8 @@ impl<'q, T: Encode> Timer<'q, T> {
             )));
         }
         let mut extras = vec![("enc", payload.encoding().as_str().as_bytes())];
-        if let Some(trace) = &self.trace {
+        let trace = self.trace.transpose().map_err(invalid)?;
+        if let Some(trace) = &trace {
             if trace.len() > TRACE_BYTES {
                 return Err(invalid(format!(
                     "its trace context has {} bytes; at most {TRACE_BYTES}",

@@ -82,6 +82,13 @@ impl<T: Payload> Consumer<T> {
         self
     }
 
+    /// The longest wait between two tries of what a handler has called [`crate::Outcome::Unreachable`]; the first comes
+    /// after 1 s, each later one twice as late. Default 25 s, 1 s to 1 hour.
+    pub fn probe(mut self, most: Duration) -> Self {
+        self.options.probe = most;
+        self
+    }
+
     /// What stands in the place of the host in the consumer's name, `<host>:<pid>:<8 hex digits>`. The name is
     /// another one in each process and each run, whatever is given here: two consumers must never share one.
     pub fn name(mut self, name: impl Into<String>) -> Self {
@@ -122,7 +129,7 @@ impl<T: Payload> Consumer<T> {
     }
 
     /// As [`Consumer::on`], with a [`Handler`] that may take its payloads as another type:
-    /// `route("order:*", |t: Timeout<Order>| async { ... })`.
+    /// `route("order:*", |t: Timeout<Order>| async { ... })`; and may have [`crate::Terms`] of its own.
     pub fn route<U: Payload>(mut self, pattern: impl AsRef<[u8]>, handler: impl Handler<U>) -> Self {
         self.routes.add(pattern.as_ref(), handler);
         self
@@ -157,7 +164,8 @@ impl<T: Payload> Consumer<T> {
         let (queue, group) = options::names(&self.queue, &self.group)?;
         self.options.check()?;
         self.routes.check()?;
-        let work = self.routes.and_rest(handler);
-        run::run(&self.settings, queue, group, self.options, work, shutdown).await
+        let of = format!("{queue}/{group}");
+        let (work, reaches) = self.routes.and_rest(handler, &of, &self.options)?;
+        run::run(&self.settings, queue, group, self.options, work, reaches, shutdown).await
     }
 }

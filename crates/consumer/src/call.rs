@@ -1,7 +1,11 @@
 //! One batch of verdicts of one kind, as a call.
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use overdue_protocol::call::{
-    Bury, BuryItem, Complete, CompleteItem, PAGE_BYTES, Release, Retry, RetryItem, Words,
+    Applied, Apply, ApplyItem, Bury, BuryItem, Complete, CompleteItem, PAGE_BYTES, Release, Retry, RetryItem,
+    Words,
 };
 use overdue_store::Error;
 
@@ -14,55 +18,73 @@ pub(crate) const BATCH: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Complete,
+    Apply,
     Retry,
     Bury,
     Release,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 4] = [Self::Complete, Self::Retry, Self::Bury, Self::Release];
+    pub(crate) const ALL: [Self; 5] = [Self::Complete, Self::Apply, Self::Retry, Self::Bury, Self::Release];
 
     pub(crate) fn of(act: &Act) -> Self {
         match act {
             Act::Done | Act::Passed => Self::Complete,
+            Act::Apply(_) => Self::Apply,
             Act::Retry(_) => Self::Retry,
             Act::Bury(..) => Self::Bury,
-            Act::Release => Self::Release,
+            Act::Release(_) => Self::Release,
         }
     }
 
-    /// The most payload in a call: what the script has to carry. Acknowledging carries none.
+    /// The most payload in a call: what the script has to carry; of [`Kind::Apply`] the effects. Acknowledging carries
+    /// none.
     pub(crate) fn most_bytes(self) -> usize {
         match self {
             Self::Complete => usize::MAX,
-            Self::Retry | Self::Bury | Self::Release => PAGE_BYTES as usize,
+            Self::Apply | Self::Retry | Self::Bury | Self::Release => PAGE_BYTES as usize,
         }
     }
 }
 
-/// Says a batch; answers a word for each.
-pub(crate) async fn send(station: &Station, kind: Kind, batch: &[Verdict]) -> Result<Vec<Words>, Error> {
+/// Says a batch; answers what became of each.
+pub(crate) async fn send(station: &Station, kind: Kind, batch: &[Verdict]) -> Result<Vec<Applied>, Error> {
     let (store, by) = (&station.crew.store, station.standing.clone());
-    match kind {
+    let history = station.crew.history.load(Ordering::Relaxed);
+    let words = match kind {
         Kind::Complete => {
             let items = batch.iter().map(complete_item).collect();
-            let answer = store.run(&Complete { by, items }).await?;
-            let mut words = vec![Words::Ok; batch.len()];
+            let answer = store.run(&Complete { by, items, history }).await?;
+            let mut words = vec![Applied::Ok; batch.len()];
             for lost in answer.lost {
                 if let Some(word) = words.get_mut(lost) {
-                    *word = Words::Lost;
+                    *word = Applied::Lost;
                 }
             }
-            Ok(words)
+            return Ok(words);
+        }
+        Kind::Apply => {
+            let items = batch.iter().filter_map(apply_item).collect();
+            return store.run(&Apply { by, items, history }).await;
         }
         Kind::Retry => store.run(&Retry { by, items: batch.iter().map(retry_item).collect() }).await,
         Kind::Bury => store.run(&Bury { by, items: batch.iter().map(bury_item).collect() }).await,
-        Kind::Release => {
-            store
-                .run(&Release { by, entries: batch.iter().map(|verdict| verdict.ticket.entry).collect() })
-                .await
-        }
+        Kind::Release => store.run(&Release { by, items: batch.iter().map(retry_item).collect() }).await,
+    };
+    Ok(words?.into_iter().map(applied).collect())
+}
+
+fn applied(word: Words) -> Applied {
+    match word {
+        Words::Ok => Applied::Ok,
+        Words::Lost => Applied::Lost,
+        Words::Gone => Applied::Gone,
     }
+}
+
+fn apply_item(verdict: &Verdict) -> Option<ApplyItem> {
+    let Act::Apply(applying) = &verdict.act else { return None };
+    Some(ApplyItem { entry: verdict.ticket.entry, effects: applying.effects.clone() })
 }
 
 fn complete_item(verdict: &Verdict) -> CompleteItem {
@@ -75,10 +97,11 @@ fn complete_item(verdict: &Verdict) -> CompleteItem {
 }
 
 fn retry_item(verdict: &Verdict) -> RetryItem {
-    let delay_ms = match verdict.act {
-        Act::Retry(wait) => u64::try_from(wait.as_millis()).unwrap_or(u64::MAX / 2),
-        _ => 0,
+    let wait = match verdict.act {
+        Act::Retry(wait) | Act::Release(wait) => wait,
+        _ => Duration::ZERO,
     };
+    let delay_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX / 2);
     RetryItem { entry: verdict.ticket.entry, delay_ms }
 }
 

@@ -1,18 +1,20 @@
 //! What all loops of one consumer share.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use overdue_protocol::{GroupName, QueueName};
-use overdue_store::Store;
+use overdue_store::{Error, Store};
 use overdue_telemetry::Throttle;
 use rand::RngExt;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::away::Absence;
 use crate::clock::Clock;
 use crate::counts::Counts;
 use crate::options::Options;
+use crate::reach::{Reaches, ReadOn};
 
 pub(crate) struct Crew {
     pub(crate) store: Store,
@@ -26,24 +28,38 @@ pub(crate) struct Crew {
     pub(crate) clock: Clock,
     pub(crate) counts: Counts,
     pub(crate) throttle: Throttle,
+    pub(crate) absence: Absence,
+    /// Whether what the handlers work with can be reached.
+    pub(crate) reaches: Reaches,
     /// Nothing new is read or claimed any more.
     pub(crate) stop: CancellationToken,
     /// The queue is paused.
     pub(crate) paused: AtomicBool,
+    /// How many finished timeouts the history of each partition keeps.
+    pub(crate) history: AtomicU32,
     /// How many partitions are at work.
     pub(crate) partitions: AtomicUsize,
 }
 
 impl Crew {
-    pub(crate) fn new(store: Store, queue: QueueName, group: GroupName, options: Options) -> Self {
+    pub(crate) fn new(
+        store: Store,
+        queue: QueueName,
+        group: GroupName,
+        options: Options,
+        reaches: Reaches,
+    ) -> Self {
         Self {
             name: unique_name(options.name.as_deref()),
             permits: Semaphore::new(options.concurrency),
             clock: Clock::default(),
             counts: Counts::new(&queue, &group),
             throttle: Throttle::default(),
+            absence: Absence::default(),
+            reaches,
             stop: CancellationToken::new(),
             paused: AtomicBool::new(false),
+            history: AtomicU32::new(0),
             partitions: AtomicUsize::new(0),
             store,
             queue,
@@ -60,14 +76,42 @@ impl Crew {
         self.partitions.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn is_paused(&self) -> bool {
-        self.paused.load(Ordering::Relaxed)
+    /// How much may be read now.
+    pub(crate) fn read_on(&self) -> ReadOn {
+        if self.paused.load(Ordering::Relaxed) { ReadOn::Nothing } else { self.reaches.read_on() }
     }
 
     /// One line for a fault that may repeat: at most one a second and 20 a minute of each kind.
     pub(crate) fn warn(&self, kind: &'static str, text: impl std::fmt::Display) {
         if let Some(pass) = self.throttle.pass(kind, Instant::now()) {
             tracing::warn!(queue = %self.queue, group = %self.group, "{text}{pass}");
+        }
+    }
+
+    /// A fault of a loop that goes on trying. That Redis does not answer is said once, not by each loop.
+    pub(crate) fn fault(&self, kind: &'static str, error: &Error) {
+        if Absence::is_one(error.kind()) {
+            self.unanswered(error);
+        } else {
+            self.warn(kind, format_args!("{error}; it is tried again"));
+        }
+    }
+
+    /// Redis did not answer.
+    pub(crate) fn unanswered(&self, why: &dyn std::fmt::Display) {
+        match self.absence.failed(Instant::now()) {
+            Some(away) => tracing::warn!(
+                queue = %self.queue, group = %self.group, ?away,
+                "Redis does not answer; all is tried again, and outcomes are kept until they are said: {why}"
+            ),
+            None => tracing::debug!(queue = %self.queue, group = %self.group, "Redis does not answer: {why}"),
+        }
+    }
+
+    /// Redis has answered.
+    pub(crate) fn answered(&self) {
+        if let Some(away) = self.absence.answered(Instant::now()) {
+            tracing::info!(queue = %self.queue, group = %self.group, ?away, "Redis answers again");
         }
     }
 

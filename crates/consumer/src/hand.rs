@@ -12,6 +12,7 @@
 //! The map is locked once for a page or a batch, not once for an entry.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -65,6 +66,8 @@ pub(crate) struct Hands {
     held: Mutex<Held>,
     /// Told whenever something left the map.
     pub(crate) room: Notify,
+    /// The same, for all who wait for it.
+    left: Notify,
 }
 
 #[derive(Default)]
@@ -140,7 +143,12 @@ impl Hands {
                 }
             }
         });
-        outcomes.len() < before
+        drop(held);
+        let some = outcomes.len() < before;
+        if some {
+            self.tell();
+        }
+        some
     }
 
     /// Redis has answered: they are out of hand.
@@ -150,7 +158,24 @@ impl Hands {
             held.remove(ticket);
         }
         drop(held);
+        self.tell();
+    }
+
+    /// Waits until nothing is in hand.
+    pub(crate) async fn empty(&self) {
+        loop {
+            let mut left = pin!(self.left.notified());
+            left.as_mut().enable();
+            if self.len() == 0 {
+                return;
+            }
+            left.await;
+        }
+    }
+
+    fn tell(&self) {
         self.room.notify_one();
+        self.left.notify_waiters();
     }
 
     /// A task is gone without an outcome; answers in which state its entry was. A lost entry is out of hand now.
@@ -161,7 +186,7 @@ impl Hands {
             held.remove(ticket);
         }
         drop(held);
-        self.room.notify_one();
+        self.tell();
         Some(state)
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use overdue_protocol::QueueInfo;
-use overdue_protocol::call::{From, Retire, Retired};
+use overdue_protocol::call::From;
 use overdue_protocol::member::{HEARTBEAT_MS, Member};
 use overdue_store::{Error, ErrorKind};
 use overdue_telemetry::Metric;
@@ -49,6 +49,7 @@ impl Keeping {
             seen: 0,
             queues: vec![format!("{}/{}", crew.queue, crew.group)],
             rules: String::new(),
+            trouble: String::new(),
         };
         let reconnects = crew.store.reconnects();
         let made = (*reconnects.borrow()).max(1);
@@ -75,7 +76,7 @@ impl Keeping {
                 let silent = matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::OutcomeUnknown);
                 floor.crew.options.health.redis_answered(!silent);
                 self.progress.fail(error.kind().as_str());
-                floor.crew.warn("keeping", format_args!("{error}; it is tried again"));
+                floor.crew.fault("keeping", &error);
             }
         }
     }
@@ -84,6 +85,7 @@ impl Keeping {
         let crew = floor.crew.clone();
         let held: usize = floor.stations.iter().map(|station| station.hands.len()).sum();
         crew.counts.in_flight.set(held as f64);
+        self.show_reach(&crew);
         let made = *self.reconnects.borrow();
         if made > self.made {
             Metric::Reconnects.count(made - self.made, &[Role::Command.as_str()]);
@@ -91,6 +93,8 @@ impl Keeping {
         }
         let info = look(floor).await?;
         crew.options.health.redis_answered(true);
+        crew.answered();
+        crew.history.store(info.history, Ordering::Relaxed);
         if crew.paused.swap(info.paused, Ordering::Relaxed) != info.paused {
             tracing::info!(queue = %crew.queue, "the queue is {}", if info.paused { "paused" } else { "resumed" });
             for station in floor.stations.iter().filter(|_| info.paused) {
@@ -114,6 +118,22 @@ impl Keeping {
         self.progress.succeed();
         Ok(())
     }
+
+    /// Whether what the handlers work with is reached: a gauge, a line of the members, and of `/readyz`.
+    fn show_reach(&mut self, crew: &Crew) {
+        let (gauge, trouble) = (crew.reaches.gauge(), crew.reaches.trouble());
+        crew.counts.endpoint_up.set(gauge);
+        let (health, what) = (&crew.options.health, format!("handlers of {}/{}", crew.queue, crew.group));
+        let (down, halted) =
+            ((gauge == 0.0).then(|| trouble.clone()), (gauge < 0.0).then(|| trouble.clone()));
+        health.set_degraded(&what, down);
+        health.set_broken(&what, halted);
+        if self.member.trouble.is_empty() != trouble.is_empty() {
+            // Not only at the next beat.
+            self.beat_at = Instant::now();
+        }
+        self.member.trouble = trouble;
+    }
 }
 
 /// The queue as it stands. One that is gone (a flush) is written back, so that nobody makes it with another number.
@@ -133,18 +153,11 @@ async fn look(floor: &Floor) -> Result<QueueInfo, Error> {
 /// Consumers that ended without a word and left nothing behind would pile up in the group.
 async fn retire_idle(crew: &Crew, stations: &[Arc<Station>]) -> Result<(), Error> {
     let idle = IDLE.max(crew.options.lease * 10);
-    let min_idle_ms = u64::try_from(idle.as_millis()).unwrap_or(u64::MAX);
     for station in stations {
-        let (partition, group) = (&station.standing.partition, &crew.group);
-        for other in crew.store.consumers(partition, group).await? {
-            if other.pending > 0 || other.idle_ms < min_idle_ms || other.name == crew.name {
-                continue;
-            }
-            let (partition, group) = (partition.clone(), group.clone());
-            let retire = Retire { partition, group, consumer: other.name.clone().into(), min_idle_ms };
-            if crew.store.run(&retire).await? == Retired::Retired {
-                tracing::info!(queue = %crew.queue, consumer = other.name, "retired a consumer that was idle for long");
-            }
+        let retired =
+            crew.store.retire_idle(&station.standing.partition, &crew.group, idle, &crew.name).await?;
+        for consumer in retired {
+            tracing::info!(queue = %crew.queue, consumer, "retired a consumer that was idle for long");
         }
     }
     Ok(())

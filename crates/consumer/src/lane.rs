@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use overdue_protocol::call::Words;
+use overdue_protocol::call::Applied;
 use overdue_store::{Backoff, Error, ErrorKind, Executed};
 use overdue_telemetry::Progress;
 use overdue_telemetry::label::{HandledResult, Loop};
@@ -29,7 +29,7 @@ const READY: Duration = Duration::from_secs(10);
 pub(crate) struct Lane {
     station: Arc<Station>,
     outbox: UnboundedReceiver<Verdict>,
-    queues: [Queue; 4],
+    queues: [Queue; Kind::ALL.len()],
     calls: JoinSet<Answered>,
     progress: Progress,
 }
@@ -48,7 +48,7 @@ struct Queue {
 struct Answered {
     kind: Kind,
     batch: Vec<Verdict>,
-    answer: Result<Vec<Words>, Error>,
+    answer: Result<Vec<Applied>, Error>,
 }
 
 impl Lane {
@@ -92,8 +92,12 @@ impl Lane {
             self.station.look_for_own();
         }
         for verdict in inbox.drain(..) {
-            self.queues[Kind::of(&verdict.act) as usize].waiting.push(verdict);
+            self.put(verdict);
         }
+    }
+
+    fn put(&mut self, verdict: Verdict) {
+        self.queues[Kind::of(&verdict.act) as usize].waiting.push(verdict);
     }
 
     fn dispatch(&mut self) {
@@ -110,22 +114,25 @@ impl Lane {
         }
     }
 
-    fn settle(&mut self, Answered { kind, batch, answer }: Answered) {
+    fn settle(&mut self, Answered { kind, mut batch, answer }: Answered) {
         let queue = &mut self.queues[kind as usize];
         queue.calls -= 1;
         match answer {
-            Ok(words) => {
+            Ok(mut words) => {
                 queue.backoff.reset();
                 queue.most = BATCH;
+                for verdict in refused(&mut batch, &mut words) {
+                    self.put(verdict);
+                }
                 self.station.finish(&batch, &words);
             }
             // The group is gone, and with it what was pending: the reader joins again.
             Err(error) if error.kind() == ErrorKind::NoGroup => {
-                self.station.finish(&batch, &vec![Words::Lost; batch.len()]);
+                self.station.finish(&batch, &vec![Applied::Lost; batch.len()]);
             }
             Err(error) => {
                 self.progress.fail(error.kind().as_str());
-                self.station.crew.warn("acknowledge", format_args!("{error}; it is tried again"));
+                self.station.crew.fault("acknowledge", &error);
                 queue.repeat(batch, &error);
             }
         }
@@ -148,7 +155,7 @@ impl Queue {
         }
         let (mut bytes, mut n) = (0, 0);
         for verdict in self.waiting.iter().take(self.most) {
-            bytes += verdict.bytes;
+            bytes += verdict.weight();
             if n > 0 && bytes > kind.most_bytes() {
                 break;
             }
@@ -177,19 +184,39 @@ impl Queue {
     }
 }
 
+/// Takes out of a batch what can't be done with its effects: it is tried again instead, or is a dead letter.
+fn refused(batch: &mut Vec<Verdict>, words: &mut Vec<Applied>) -> Vec<Verdict> {
+    let mut others = vec![];
+    for place in (0..batch.len().min(words.len())).rev() {
+        let Verdict { act: Act::Apply(applying), .. } = &batch[place] else { continue };
+        let Applied::Refused(reason) = &words[place] else { continue };
+        let (act, result) = applying.duty.again(None, reason.clone(), applying.attempt);
+        let verdict = batch.remove(place);
+        words.remove(place);
+        // What was repeated has had its answer now.
+        others.push(Verdict { act, result, repeated: false, ..verdict });
+    }
+    others
+}
+
 impl Station {
     /// Redis has answered for a batch.
-    fn finish(&self, batch: &[Verdict], words: &[Words]) {
+    fn finish(&self, batch: &[Verdict], words: &[Applied]) {
         let counts = &self.crew.counts;
         counts.ack_batch.record(batch.len() as f64);
         let mut results = [0_u64; HandledResult::ALL.len()];
         let (mut passed, mut buried) = (0, 0);
         for (verdict, word) in batch.iter().zip(words) {
             let result = match word {
-                Words::Ok => verdict.result,
+                Applied::Ok => verdict.result,
+                Applied::Incomplete(detail) => {
+                    let entry = verdict.ticket.entry;
+                    self.crew.warn("incomplete", format_args!("entry {entry} is a dead letter: {detail}"));
+                    HandledResult::Incomplete
+                }
                 // Our own first call may have done it.
-                Words::Lost | Words::Gone if verdict.repeated => verdict.result,
-                Words::Lost | Words::Gone => HandledResult::Lost,
+                Applied::Lost | Applied::Gone if verdict.repeated => verdict.result,
+                Applied::Lost | Applied::Gone | Applied::Refused(_) => HandledResult::Lost,
             };
             match verdict.act {
                 Act::Passed => {
@@ -197,6 +224,7 @@ impl Station {
                     continue;
                 }
                 Act::Bury(..) if result != HandledResult::Lost => buried += 1,
+                _ if result == HandledResult::Incomplete => buried += 1,
                 _ => {}
             }
             results[result as usize] += 1;

@@ -55,11 +55,10 @@ impl Renewal {
                         _ => "deadline",
                     };
                     self.progress.fail(kind);
-                    let why = failed
-                        .ok()
-                        .and_then(Result::err)
-                        .map_or("no answer in time".to_owned(), |e| e.to_string());
-                    self.station.crew.warn("renew", format_args!("leases are not renewed: {why}"));
+                    match failed {
+                        Ok(Err(error)) => self.station.crew.fault("renew", &error),
+                        _ => self.station.crew.unanswered(&"leases were not renewed in time"),
+                    }
                     self.lost(self.station.hands.lose_expired(Instant::now()));
                     backoff.next_wait().min(third)
                 }

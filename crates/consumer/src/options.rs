@@ -20,6 +20,7 @@ pub(crate) struct Options {
     pub(crate) grace: Duration,
     pub(crate) from: From,
     pub(crate) policy: Arc<dyn Policy>,
+    pub(crate) probe: Duration,
     pub(crate) name: Option<String>,
     pub(crate) health: Health,
 }
@@ -34,6 +35,7 @@ impl Default for Options {
             grace: Duration::from_secs(25),
             from: From::Oldest,
             policy: Arc::new(Backoff::default()),
+            probe: Duration::from_secs(25),
             name: None,
             health: Health::default(),
         }
@@ -58,6 +60,9 @@ impl Options {
         }
         if self.limit.is_some_and(|limit| limit.is_zero()) {
             return wrong("the limit of a handler is 0");
+        }
+        if !(Duration::from_secs(1)..=Duration::from_secs(3600)).contains(&self.probe) {
+            return wrong("the longest wait between two probes is not between 1 s and 1 hour");
         }
         if self.name.as_ref().is_some_and(|name| name.is_empty() || name.len() > 128) {
             return wrong("the name of a consumer has 1 to 128 bytes");

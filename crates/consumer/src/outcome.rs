@@ -3,15 +3,20 @@
 use std::error::Error;
 use std::time::Duration;
 
+use crate::effects::Effects;
+
 /// The most text that is kept of a reason, in bytes.
 pub(crate) const REASON_BYTES: usize = 2048;
 
 /// What becomes of a timeout that was handled.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome {
     /// It is done: acknowledged, never handed out again to this group.
     Done,
+    /// It is done, and these writes to Redis are done with the acknowledgement: both or neither. Effects that can't be
+    /// applied (a key of another type, a number too large) make it a retry, and nothing is written.
+    DoneWith(Effects),
     /// It comes back with its next attempt after the wait that the policy says; a dead letter after the last one.
     Retry {
         /// Why; it stands in the dead letter if this was the last attempt.
@@ -22,6 +27,27 @@ pub enum Outcome {
         /// How long from now.
         wait: Duration,
         /// Why, as in `Retry`.
+        reason: String,
+    },
+    /// It comes back after `wait` with the *same* attempt: what stood in its way says nothing about it, and when to come
+    /// again is known (a rate limit).
+    Postpone {
+        /// How long from now.
+        wait: Duration,
+        /// Why, for the log.
+        reason: String,
+    },
+    /// What the handler works with can't be reached at all (connection refused, DNS, 503): costs no attempt. The
+    /// consumer reads nothing more for this handler, tries with this one timeout again and again, and goes on when one
+    /// try has come through.
+    Unreachable {
+        /// Why, for the log and `overdue doctor`.
+        reason: String,
+    },
+    /// Nothing can be handled until a person has acted (an endpoint that says 410 Gone): the timeout is handed back
+    /// with the same attempt, and the consumer reads nothing more for this handler until it is started again.
+    Halt {
+        /// Why, for the log and `overdue doctor`.
         reason: String,
     },
     /// It is handed back as it is: whoever reads next gets it at once, at the same attempt. For a handler that ends
@@ -45,6 +71,21 @@ impl Outcome {
         Self::RetryAfter { wait, reason: reason.into() }
     }
 
+    /// [`Outcome::Postpone`] with a reason.
+    pub fn postpone(wait: Duration, reason: impl Into<String>) -> Self {
+        Self::Postpone { wait, reason: reason.into() }
+    }
+
+    /// [`Outcome::Unreachable`] with a reason.
+    pub fn unreachable(reason: impl Into<String>) -> Self {
+        Self::Unreachable { reason: reason.into() }
+    }
+
+    /// [`Outcome::Halt`] with a reason.
+    pub fn halt(reason: impl Into<String>) -> Self {
+        Self::Halt { reason: reason.into() }
+    }
+
     /// [`Outcome::Reject`] with a reason.
     pub fn reject(reason: impl Into<String>) -> Self {
         Self::Reject { reason: reason.into() }
@@ -60,7 +101,7 @@ pub type HandlerError = Box<dyn Error + Send + Sync>;
 
 /// What a handler may return.
 ///
-/// `()` and [`Done`] are done; `Err` is a retry with the error's chain as its reason. There is one `Result`, with
+/// `()` and [`Done`] are done; [`Effects`] are done with them; `Err` is a retry with the error's chain as its reason. There is one `Result`, with
 /// [`HandlerError`], so that `?` in a closure needs no annotation.
 pub trait IntoOutcome {
     /// The outcome that it stands for.
@@ -82,6 +123,12 @@ impl IntoOutcome for Done {
 impl IntoOutcome for () {
     fn into_outcome(self) -> Outcome {
         Outcome::Done
+    }
+}
+
+impl IntoOutcome for Effects {
+    fn into_outcome(self) -> Outcome {
+        Outcome::DoneWith(self)
     }
 }
 

@@ -1,8 +1,7 @@
 //! The read loop of one partition: what is not ours yet becomes ours, as much as there is capacity for.
 //!
 //! In each turn: own pending entries that are out of hand first (at the start, and after anything that may have lost
-//! an answer), then what others left behind, then what is new. One task does all three, so they never race; the
-//! capacity is asked for once and shared by them.
+//! an answer), then what is new. What others left behind is taken over elsewhere: see [`crate::suspects`].
 //!
 //! Capacity is a permit for each handler that may run. A reader holds the permits for what it asks; while it is
 //! blocked it holds no more than its share of them, so that no partition starves. What is handled and not yet
@@ -21,10 +20,10 @@ use overdue_telemetry::label::Loop;
 use tokio::time::timeout;
 
 use crate::crew::{Crew, Seats};
-use crate::pause::jittered;
+use crate::reach::ReadOn;
 use crate::station::Station;
 
-/// The longest read; also how often claims are made.
+/// The longest read.
 const TURN: Duration = Duration::from_secs(1);
 /// Not blocking at all.
 const AT_ONCE: Duration = Duration::ZERO;
@@ -47,19 +46,12 @@ pub(crate) struct Reading {
     join: Option<From>,
     /// Where the recovery of own entries goes on; `None` when there is none.
     recovery: Option<EntryId>,
-    claims: Claims,
     /// The last read came back full.
     more: bool,
     /// The largest entry met lately; `None` before the first.
     largest: Option<usize>,
     backoff: Backoff,
     progress: Progress,
-}
-
-/// When to claim next, and where.
-struct Claims {
-    at: Instant,
-    after: EntryId,
 }
 
 impl Reading {
@@ -71,7 +63,6 @@ impl Reading {
             reader: None,
             join,
             recovery: Some(EntryId::ZERO),
-            claims: Claims { at: Instant::now() + jittered(TURN), after: EntryId::ZERO },
             more: false,
             largest: None,
             backoff: Backoff::default(),
@@ -83,12 +74,13 @@ impl Reading {
     pub(crate) async fn run(mut self) {
         let crew = self.station.crew.clone();
         while !crew.stopping() {
-            if crew.is_paused() {
+            let read_on = crew.read_on();
+            if read_on == ReadOn::Nothing {
                 self.progress.succeed();
                 crew.wait(TURN / 4).await;
                 continue;
             }
-            match self.turn(&crew).await {
+            match self.turn(&crew, read_on).await {
                 Ok(()) => {
                     self.progress.succeed();
                     self.backoff.reset();
@@ -103,32 +95,20 @@ impl Reading {
         }
     }
 
-    async fn turn(&mut self, crew: &Crew) -> Result<(), Error> {
+    async fn turn(&mut self, crew: &Crew, read_on: ReadOn) -> Result<(), Error> {
         if let Some(from) = self.join {
             self.join(crew, from).await?;
         }
         let reader = self.reader().await?;
-        let Some(mut seats) = self.seats(crew).await else { return Ok(()) };
+        let Some(mut seats) = self.seats(crew, read_on).await else { return Ok(()) };
         if self.station.recover.swap(false, Ordering::Relaxed) {
             self.recovery = Some(EntryId::ZERO);
         }
         if let Some(after) = self.recovery {
             return self.recover(crew, &mut seats, after).await;
         }
-        let mut block = Self::patience(crew);
-        if self.claims.at <= Instant::now() {
-            self.claim(crew, &mut seats).await?;
-            if self.claims.at <= Instant::now() {
-                block = AT_ONCE;
-            }
-        }
-        if self.more && crew.partitions() > 1 {
-            block = AT_ONCE;
-        }
+        let block = if self.more && crew.partitions() > 1 { AT_ONCE } else { Self::patience(crew) };
         let count = seats.free().min(BYTES / self.largest.unwrap_or(LARGE).max(1)).clamp(1, COUNT);
-        if seats.free() == 0 {
-            return Ok(());
-        }
         let asked = Instant::now();
         let page = reader.read(&self.station.stream, &crew.group, &crew.name, count, block).await?;
         self.more = page.len() >= count;
@@ -155,14 +135,14 @@ impl Reading {
     }
 
     /// Permits, at least one; `None` when there were none for a while, or at the stop.
-    async fn seats<'a>(&self, crew: &'a Crew) -> Option<Seats<'a>> {
+    async fn seats<'a>(&self, crew: &'a Crew, read_on: ReadOn) -> Option<Seats<'a>> {
         let all = crew.options.concurrency;
         while self.station.hands.len() >= all + UNSETTLED {
             let room = timeout(TURN, self.station.hands.room.notified());
             crew.stop.run_until_cancelled(room).await?.ok()?;
         }
         let most = if self.more { all } else { all / crew.partitions().max(1) };
-        let most = most.clamp(1, COUNT);
+        let most = if read_on == ReadOn::One { 1 } else { most.clamp(1, COUNT) };
         let mut free = 0;
         if self.more && most > 1 {
             let half = u32::try_from(most / 2).unwrap_or(1);
@@ -222,29 +202,6 @@ impl Reading {
         Ok(())
     }
 
-    /// One page of what others left behind.
-    async fn claim(&mut self, crew: &Crew, seats: &mut Seats<'_>) -> Result<(), Error> {
-        let asked = Instant::now();
-        let lease_ms = u64::try_from(crew.options.lease.as_millis()).unwrap_or(u64::MAX);
-        let (by, holder) = (self.station.standing.clone(), Holder::Others { lease_ms });
-        let claim = Claim { by, holder, after: self.claims.after, limit: page_of(seats.free()) };
-        let claimed = crew.store.run(&claim).await?;
-        // On with the next page in the next turn; from the start in a while.
-        self.claims = match claimed.next {
-            Some(after) => Claims { at: asked, after },
-            None => Claims { at: asked + jittered(TURN), after: EntryId::ZERO },
-        };
-        if !claimed.entries.is_empty() {
-            let n = claimed.entries.len();
-            crew.counts.claimed(n as u64);
-            if let Some(pass) = crew.throttle.pass("took over", std::time::Instant::now()) {
-                tracing::info!(queue = %crew.queue, group = %crew.group, n, "took over timeouts whose lease ran out{pass}");
-            }
-            self.take(claimed.entries.into_iter().map(|claimed| claimed.entry).collect(), asked, seats);
-        }
-        Ok(())
-    }
-
     async fn join(&mut self, crew: &Crew, from: From) -> Result<(), Error> {
         match self.station.join(from).await? {
             Joined::Exists => {}
@@ -272,7 +229,7 @@ impl Reading {
             self.join = Some(From::Oldest);
         }
         self.progress.fail(error.kind().as_str());
-        crew.warn("read", format_args!("{error}; it is tried again"));
+        crew.fault("read", error);
         crew.wait(self.backoff.next_wait()).await;
     }
 }

@@ -18,6 +18,14 @@ pub struct Report {
     pub lost: u64,
     /// Handed back unfinished at the end.
     pub released: u64,
+    /// To be tried again later at the same attempt, as the handler asked.
+    pub postponed: u64,
+    /// Handed back at the same attempt: what the handler works with was down or halted.
+    pub unreachable: u64,
+    /// Three holders died while they ran alone: dead letters.
+    pub deaths: u64,
+    /// Acknowledged, but not all of their effects could be applied: dead letters.
+    pub incomplete: u64,
     /// Addressed to another group: passed over unseen.
     pub passed: u64,
     /// Taken over from consumers whose lease ran out. Each is in one of the numbers above too.

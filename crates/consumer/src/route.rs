@@ -7,19 +7,46 @@ use overdue_protocol::watch::Glob;
 use overdue_store::Error;
 use tokio::task::AbortHandle;
 
+use crate::duty::Duty;
 use crate::handler::Handler;
-use crate::options;
+use crate::options::{self, Options};
 use crate::payload::Payload;
-use crate::station::Hand;
+use crate::reach::{Reach, Reaches};
+use crate::station::Start;
 use crate::work::{Handling, Work};
+
+/// A handler that is not complete before the consumer's own terms are known.
+type Unsettled = Box<dyn FnOnce(&str, &str, &Options) -> Result<Route, Error> + Send>;
+
+/// A handler, ready.
+pub(crate) struct Route {
+    work: Box<dyn Work>,
+    reach: Arc<Reach>,
+}
+
+impl Route {
+    /// `whose` it is, and of which queue and group: what errors and log lines say.
+    fn settle<T: Payload>(
+        handler: impl Handler<T>,
+        whose: &str,
+        of: &str,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let terms = handler.terms().settle(whose, options)?;
+        let reach = Reach::new(format!("{whose} ({of})"), options.probe);
+        let duty = Arc::new(Duty { terms, reach: reach.clone() });
+        Ok(Self { work: Box::new(Handling::new(handler, duty)), reach })
+    }
+}
 
 /// The handlers with a pattern, in the order in which they were given.
 #[derive(Default)]
-pub(crate) struct Routes(Vec<(Glob, Box<dyn Work>)>);
+pub(crate) struct Routes(Vec<(Glob, Unsettled)>);
 
 impl Routes {
     pub(crate) fn add<T: Payload>(&mut self, pattern: &[u8], handler: impl Handler<T>) {
-        self.0.push((Glob::new(pattern.to_vec()), Box::new(Handling::new(handler))));
+        let settle = |whose: &str, of: &str, options: &Options| Route::settle(handler, whose, of, options);
+        self.0.push((Glob::new(pattern.to_vec()), Box::new(settle)));
     }
 
     /// Checks the patterns.
@@ -41,25 +68,42 @@ impl Routes {
         Ok(())
     }
 
-    /// All of them, and the one for what no pattern matches.
-    pub(crate) fn and_rest<T: Payload>(self, handler: impl Handler<T>) -> Arc<dyn Work> {
-        let rest = Handling::new(handler);
-        if self.0.is_empty() { Arc::new(rest) } else { Arc::new(Routed { routes: self, rest }) }
+    /// All of them, and the one for what no pattern matches; and whether what they work with can be reached.
+    ///
+    /// # Errors
+    /// [`overdue_store::ErrorKind::Settings`]: a handler's own terms can't be.
+    pub(crate) fn and_rest<T: Payload>(
+        self,
+        handler: impl Handler<T>,
+        of: &str,
+        options: &Options,
+    ) -> Result<(Arc<dyn Work>, Reaches), Error> {
+        let (mut routes, mut reaches) = (vec![], vec![]);
+        for (pattern, settle) in self.0 {
+            let whose = format!("the handler of {:?}", String::from_utf8_lossy(pattern.as_bytes()));
+            let Route { work, reach } = settle(&whose, of, options)?;
+            routes.push((pattern, work));
+            reaches.push(reach);
+        }
+        let whose = if routes.is_empty() { "the handler" } else { "the handler of the rest" };
+        let Route { work: rest, reach } = Route::settle(handler, whose, of, options)?;
+        reaches.push(reach);
+        let work: Arc<dyn Work> =
+            if routes.is_empty() { rest.into() } else { Arc::new(Routed { routes, rest }) };
+        Ok((work, Reaches::new(reaches)))
     }
 }
 
-struct Routed<W> {
-    routes: Routes,
-    rest: W,
+struct Routed {
+    routes: Vec<(Glob, Box<dyn Work>)>,
+    rest: Box<dyn Work>,
 }
 
-impl<W: Work> Work for Routed<W> {
-    fn start(&self, hand: Hand, entry: Entry) -> AbortHandle {
+impl Work for Routed {
+    fn start(&self, start: Start, entry: Entry) -> AbortHandle {
         let name = entry.id.as_bytes();
-        match self.routes.0.iter().find(|(pattern, _)| pattern.is_match(name)) {
-            Some((_, work)) => work.start(hand, entry),
-            None => self.rest.start(hand, entry),
-        }
+        let route = self.routes.iter().find(|(pattern, _)| pattern.is_match(name));
+        route.map_or(&self.rest, |(_, work)| work).start(start, entry)
     }
 }
 

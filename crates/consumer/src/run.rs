@@ -8,6 +8,7 @@ use overdue_protocol::call::From;
 use overdue_protocol::{GroupName, QueueName};
 use overdue_store::{Error, Settings, Store};
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -16,9 +17,11 @@ use crate::keeping::Keeping;
 use crate::lane::Lane;
 use crate::lease::Renewal;
 use crate::options::Options;
+use crate::reach::Reaches;
 use crate::reading::Reading;
 use crate::report::Report;
 use crate::station::{Station, Verdict};
+use crate::suspects::Suspects;
 use crate::work::Work;
 
 /// Works until `shutdown`, then ends in order.
@@ -28,10 +31,12 @@ pub(crate) async fn run(
     group: GroupName,
     options: Options,
     work: Arc<dyn Work>,
+    reaches: Reaches,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Report, Error> {
     let store = Store::connect(settings, "consumer").await?;
-    let mut floor = Floor::new(Arc::new(Crew::new(store, queue, group, options)), work);
+    let crew = Crew::new(store, queue, group, options, reaches);
+    let mut floor = Floor::new(Arc::new(crew), work);
     let started = floor.start().await;
     let ended = match started {
         Ok(keeping) => tokio::select! {
@@ -54,8 +59,11 @@ pub(crate) struct Floor {
     pub(crate) crew: Arc<Crew>,
     work: Arc<dyn Work>,
     pub(crate) stations: Vec<Arc<Station>>,
+    /// The same, for the task that looks after suspects.
+    manned: watch::Sender<Vec<Arc<Station>>>,
     pub(crate) readings: JoinSet<()>,
     pub(crate) lanes: JoinSet<()>,
+    /// Renewals and the task that looks after suspects: they go on until nothing is in hand.
     pub(crate) renewals: JoinSet<()>,
     /// Nothing comes to the lanes any more.
     pub(crate) closing: CancellationToken,
@@ -69,6 +77,7 @@ impl Floor {
             crew,
             work,
             stations: vec![],
+            manned: watch::channel(vec![]).0,
             readings: JoinSet::new(),
             lanes: JoinSet::new(),
             renewals: JoinSet::new(),
@@ -93,7 +102,10 @@ impl Floor {
         };
         crew.clock.set(&store).await?;
         crew.paused.store(info.paused, Ordering::Relaxed);
+        crew.history.store(info.history, Ordering::Relaxed);
         self.grow(info.partitions, crew.options.from).await?;
+        let suspects = Suspects::new(crew.clone(), self.manned.subscribe());
+        self.renewals.spawn(suspects.run(self.end.clone()));
         tracing::info!(
             queue = %crew.queue, group = %crew.group, consumer = crew.name, partitions = info.partitions,
             concurrency = crew.options.concurrency, lease = ?crew.options.lease, "consuming"
@@ -128,6 +140,7 @@ impl Floor {
         self.renewals.spawn(Renewal::new(station.clone()).run(self.end.clone()));
         self.readings.spawn(Reading::new(station.clone(), join).run());
         self.stations.push(station);
+        self.manned.send_replace(self.stations.clone());
     }
 }
 

@@ -11,19 +11,25 @@ use overdue_telemetry::label::HandledResult;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::crew::Crew;
+use crate::duty::{Applying, Duty};
 use crate::hand::{Hands, State, Ticket};
-use crate::outcome::{Outcome, cut};
+use crate::lone::Seat;
+use crate::outcome::Outcome;
 use crate::work::Work;
 
 /// What is to be done in Redis with one entry.
 #[derive(Debug)]
 pub(crate) enum Act {
     Done,
+    /// Done with these effects.
+    Apply(Applying),
     /// It is for another group.
     Passed,
+    /// With its next attempt, so much later.
     Retry(Duration),
     Bury(&'static str, String),
-    Release,
+    /// With the same attempt, so much later.
+    Release(Duration),
 }
 
 /// One entry on its way out.
@@ -35,10 +41,20 @@ pub(crate) struct Verdict {
     pub(crate) result: HandledResult,
     /// It is addressed to this group alone.
     pub(crate) ours: bool,
-    /// Its payload and id, which bound a call.
+    /// Its payload and id.
     pub(crate) bytes: usize,
     /// A call with it may have been executed before: a LOST now means nothing.
     pub(crate) repeated: bool,
+}
+
+impl Verdict {
+    /// What it adds to a call, in bytes.
+    pub(crate) fn weight(&self) -> usize {
+        match &self.act {
+            Act::Apply(applying) => applying.weight(),
+            _ => self.bytes,
+        }
+    }
 }
 
 pub(crate) struct Station {
@@ -78,9 +94,9 @@ impl Station {
         (Arc::new(station), outbox)
     }
 
-    /// The partition for logs and health: `orders:0`.
+    /// Group and partition for health, which several consumers of a process may share: `orders/billing:0`.
     pub(crate) fn label(&self) -> String {
-        format!("{}:{}", self.crew.queue, self.standing.partition.number())
+        format!("{}/{}:{}", self.crew.queue, self.crew.group, self.standing.partition.number())
     }
 
     /// Hands a verdict to the lane. After the lane has ended nothing can be done for it any more.
@@ -100,41 +116,34 @@ impl Station {
             reader.unblock().await;
         }
     }
-
-    /// What an outcome means at this attempt.
-    fn judge(&self, outcome: Outcome, attempt: u32) -> (Act, HandledResult) {
-        let options = &self.crew.options;
-        let again = |wait: Option<Duration>, reason: String| {
-            if attempt >= options.attempts {
-                return (Act::Bury("attempts", cut(reason)), HandledResult::Exhausted);
-            }
-            (Act::Retry(wait.unwrap_or_else(|| options.policy.wait(attempt))), HandledResult::Retry)
-        };
-        match outcome {
-            Outcome::Done => (Act::Done, HandledResult::Done),
-            Outcome::Retry { reason } => again(None, reason),
-            Outcome::RetryAfter { wait, reason } => again(Some(wait), reason),
-            Outcome::Release => (Act::Release, HandledResult::Released),
-            Outcome::Reject { reason } => (Act::Bury("rejected", cut(reason)), HandledResult::Reject),
-        }
-    }
 }
 
-/// One entry in the hands of its task, with its permit. Whatever becomes of the task, the permit comes back and the
-/// entry is accounted for.
+/// One entry in the hands of its task. Whatever becomes of the task, the entry is accounted for, and its permit comes
+/// back.
 pub(crate) struct Hand {
     pub(crate) station: Arc<Station>,
+    pub(crate) duty: Arc<Duty>,
     pub(crate) ticket: Ticket,
+    seat: Seat,
     attempt: u32,
     ours: bool,
     bytes: usize,
     said: bool,
 }
 
+/// What a handler is started with.
+pub(crate) struct Start {
+    pub(crate) station: Arc<Station>,
+    pub(crate) ticket: Ticket,
+    pub(crate) seat: Seat,
+}
+
 impl Hand {
-    pub(crate) fn new(station: Arc<Station>, ticket: Ticket, entry: &overdue_protocol::Entry) -> Self {
+    pub(crate) fn new(start: Start, duty: Arc<Duty>, entry: &overdue_protocol::Entry) -> Self {
+        let Start { station, ticket, seat } = start;
         let bytes = entry.payload.len() + entry.id.as_bytes().len();
-        Self { station, ticket, attempt: entry.attempt, ours: entry.group.is_some(), bytes, said: false }
+        let (attempt, ours) = (entry.attempt, entry.group.is_some());
+        Self { station, duty, ticket, seat, attempt, ours, bytes, said: false }
     }
 
     /// The handler has spoken.
@@ -142,9 +151,16 @@ impl Hand {
         self.send(outcome);
     }
 
+    /// It is handed back with the same attempt: it can't be handled now.
+    pub(crate) fn give_back(mut self, wait: Duration) {
+        self.said = true;
+        self.pass_on(Act::Release(wait), HandledResult::Unreachable);
+    }
+
     fn send(&mut self, outcome: Outcome) {
         self.said = true;
-        let (act, result) = self.station.judge(outcome, self.attempt);
+        let partition = &self.station.standing.partition;
+        let (act, result) = self.duty.judge(outcome, self.attempt, partition);
         self.pass_on(act, result);
     }
 
@@ -158,13 +174,15 @@ impl Drop for Hand {
     fn drop(&mut self) {
         if !self.said {
             match self.station.hands.task_gone(self.ticket) {
-                Some(State::Stopping) => self.pass_on(Act::Release, HandledResult::Released),
+                Some(State::Stopping) => self.pass_on(Act::Release(Duration::ZERO), HandledResult::Released),
                 // It may be ours again by now.
                 Some(State::Dropped) => self.station.look_for_own(),
                 Some(_) => self.send(Outcome::retry("the handler ended without an outcome")),
                 None => {}
             }
         }
-        self.station.crew.permits.add_permits(1);
+        if self.seat.leave() {
+            self.station.crew.permits.add_permits(1);
+        }
     }
 }

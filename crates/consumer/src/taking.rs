@@ -1,13 +1,14 @@
 //! What came from a read, a claim or a recovery is taken in hand: handlers are started, the rest is passed on.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use overdue_protocol::{Entry, RawEntry};
 use overdue_telemetry::label::HandledResult;
 
 use crate::hand::State;
-use crate::station::{Act, Hand, Station, Verdict};
+use crate::lone::{Lone, Seat};
+use crate::station::{Act, Start, Station, Verdict};
 
 /// What an entry is to us.
 #[expect(clippy::large_enum_variant, reason = "nearly all are ours, and a page of them is short-lived")]
@@ -24,6 +25,15 @@ impl Station {
     /// `asked` is when they were asked for: the lease began no earlier. Once the stop has begun, what would have been
     /// handled is released.
     pub(crate) fn take(self: &Arc<Self>, page: Vec<RawEntry>, asked: Instant) -> usize {
+        self.admit(page, asked, || Seat::Own)
+    }
+
+    /// Takes one entry in hand that runs alone.
+    pub(crate) fn take_alone(self: &Arc<Self>, raw: RawEntry, asked: Instant, lone: &Lone) {
+        self.admit(vec![raw], asked, || Seat::Lone(lone.clone()));
+    }
+
+    fn admit(self: &Arc<Self>, page: Vec<RawEntry>, asked: Instant, seat: impl Fn() -> Seat) -> usize {
         if page.is_empty() {
             return 0;
         }
@@ -41,8 +51,8 @@ impl Station {
             let Some(ticket) = ticket else { continue };
             match case {
                 Case::Ours(entry) => {
-                    let hand = Hand::new(self.clone(), ticket, &entry);
-                    started.push((ticket, self.work.start(hand, entry)));
+                    let start = Start { station: self.clone(), ticket, seat: seat() };
+                    started.push((ticket, self.work.start(start, entry)));
                 }
                 Case::Aside { act, result, ours, bytes } => {
                     self.say(Verdict { ticket, act, result, ours, bytes, repeated: false });
@@ -52,6 +62,15 @@ impl Station {
         let count = started.len();
         self.hands.attach(started.into_iter());
         count
+    }
+
+    /// Makes an entry a dead letter: too many died of it, so it is not handled any more.
+    pub(crate) fn bury(&self, raw: &RawEntry, asked: Instant, detail: &str) {
+        let until = asked + self.crew.options.lease;
+        for ticket in self.hands.admit([(raw.id, State::Deciding)].into_iter(), until).into_iter().flatten() {
+            let (act, result) = (Act::Bury("deaths", detail.to_owned()), HandledResult::Deaths);
+            self.say(Verdict { ticket, act, result, ours: false, bytes: raw.size(), repeated: false });
+        }
     }
 
     fn sort(&self, raw: &RawEntry, stopping: bool) -> Case {
@@ -64,7 +83,9 @@ impl Station {
             }
             Ok(entry) => match &entry.group {
                 Some(group) if *group != self.crew.group => aside(Act::Passed, HandledResult::Done, false),
-                group if stopping => aside(Act::Release, HandledResult::Released, group.is_some()),
+                group if stopping => {
+                    aside(Act::Release(Duration::ZERO), HandledResult::Released, group.is_some())
+                }
                 _ => Case::Ours(entry),
             },
         }

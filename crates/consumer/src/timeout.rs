@@ -5,41 +5,52 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use overdue_protocol::entry::{EVICTED, Entry, Kind, Proof, Source, idempotency_key};
-use overdue_protocol::{Generation, GroupName, QueueName, TimerId};
+use overdue_protocol::{Generation, GroupName, QueueName, TimerId, TraceParent};
 use tokio_util::sync::CancellationToken;
 
+use crate::duty::Duty;
 use crate::hand::Ticket;
 use crate::station::Station;
 
 /// One fired timer, or one watched key that has ended, in the hands of a handler.
 pub struct Timeout<T> {
     entry: Entry,
-    ticket: Ticket,
-    station: Arc<Station>,
+    run: Run,
     payload: T,
 }
 
+/// One run of a handler.
+pub(crate) struct Run {
+    pub(crate) ticket: Ticket,
+    pub(crate) station: Arc<Station>,
+    pub(crate) duty: Arc<Duty>,
+    /// It tries what others wait for.
+    pub(crate) probes: bool,
+    /// The trace context to hand on.
+    pub(crate) trace: Option<TraceParent>,
+}
+
 impl<T> Timeout<T> {
-    pub(crate) fn new(entry: Entry, ticket: Ticket, station: Arc<Station>, payload: T) -> Self {
-        Self { entry, ticket, station, payload }
+    pub(crate) fn new(entry: Entry, run: Run, payload: T) -> Self {
+        Self { entry, run, payload }
     }
 
     /// The queue.
     #[must_use]
     pub fn queue(&self) -> &QueueName {
-        self.station.standing.partition.queue()
+        self.run.station.standing.partition.queue()
     }
 
     /// The group that handles it here.
     #[must_use]
     pub fn group(&self) -> &GroupName {
-        &self.station.standing.group
+        &self.run.station.standing.group
     }
 
     /// The partition of the queue that it came from.
     #[must_use]
     pub fn partition(&self) -> u32 {
-        self.station.standing.partition.number()
+        self.run.station.standing.partition.number()
     }
 
     /// The id of the timer; for a watched key its name, which may be longer than an id.
@@ -57,8 +68,15 @@ impl<T> Timeout<T> {
 
     /// The idempotency key, `queue/id/generation`: what an outside effect should be recorded under.
     #[must_use]
-    pub fn key(&self) -> String {
+    pub fn idempotency_key(&self) -> String {
         idempotency_key(self.queue(), &self.entry.id, self.entry.generation)
+    }
+
+    /// A key of your own beside this timeout's partition, `{orders:3}seats`: one that its [`crate::Effects`] may write.
+    /// Each partition has its own; a sum over all of them is read from all.
+    #[must_use]
+    pub fn key(&self, name: impl AsRef<[u8]>) -> Bytes {
+        self.run.station.standing.partition.neighbour(name.as_ref())
     }
 
     /// The deadline of the timer, on the server's clock.
@@ -154,10 +172,25 @@ impl<T> Timeout<T> {
         self.entry.flaw.as_deref().and_then(|flaw| std::str::from_utf8(flaw).ok())
     }
 
-    /// The trace context of whoever armed it.
+    /// The trace context of whoever armed it, as it was given.
     #[must_use]
     pub fn trace(&self) -> Option<&str> {
         self.entry.trace.as_deref().and_then(|trace| std::str::from_utf8(trace).ok())
+    }
+
+    /// The `traceparent` to hand on (W3C Trace Context): the trace of whoever armed it, and as its parent the span in
+    /// which this attempt is handled. `None` when no valid one was given.
+    #[must_use]
+    pub fn traceparent(&self) -> Option<&str> {
+        self.run.trace.as_ref().map(TraceParent::as_str)
+    }
+
+    /// Whether what this handler works with may be reached, as far as the consumer knows. A handler that had to wait
+    /// (for a connection, for its turn) asks once more before it begins, and answers [`crate::Outcome::Unreachable`] if
+    /// another has met an outage meanwhile.
+    #[must_use]
+    pub fn is_reachable(&self) -> bool {
+        self.run.probes || self.run.duty.reach.is_up()
     }
 
     /// The payload.
@@ -190,14 +223,14 @@ impl<T> Timeout<T> {
     /// it spawned or a process.
     #[must_use]
     pub fn lost(&self) -> CancellationToken {
-        self.station.hands.lost(self.ticket)
+        self.run.station.hands.lost(self.run.ticket)
     }
 }
 
 impl<T> std::fmt::Debug for Timeout<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut out = f.debug_struct("Timeout");
-        out.field("key", &self.key()).field("attempt", &self.attempt());
+        out.field("key", &self.idempotency_key()).field("attempt", &self.attempt());
         if self.kind() == Kind::Key {
             out.field("rule", &self.rule()).field("db", &self.db()).field("proof", &self.proof());
         }

@@ -8,15 +8,18 @@ use crate::answer::{self, Malformed};
 use crate::reply::Reply;
 use crate::script::Script;
 
+mod apply;
 mod claim;
 mod due;
 mod fire;
 mod group;
 mod keep;
 mod outcome;
+mod reclaim;
 mod schedule;
 mod watch;
 
+pub use apply::{Applied, Apply, ApplyItem};
 pub use claim::{Claim, Claimed, ClaimedEntry, Holder};
 pub use due::{DueKeys, DuePage, Forget, Forgot};
 pub use fire::{Fire, Fired, FiredWord, PAGE, PAGE_BYTES, Sweep, SweepRetries, Swept, SweptRetries};
@@ -25,6 +28,7 @@ pub use keep::{Discard, DiscardItem, Discarded, Replay, Replayed, Trim, Trimmed}
 pub use outcome::{
     Bury, BuryItem, Complete, CompleteItem, Completed, Release, Renew, Retry, RetryItem, Standing, Words,
 };
+pub use reclaim::{Reclaim, Reclaimed};
 pub use schedule::{
     Armed, Ask, Cancel, CancelItem, Cancelled, Change, Mode, Schedule, ScheduleItem, Scheduled, When,
 };

@@ -3,6 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::name::{Namespace, QueueName, TimerId};
+use crate::partition;
 
 /// The keys of one namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -47,16 +48,10 @@ impl Keyspace {
         self.root("*:wake")
     }
 
-    /// STRING: the canary of a process on the node that serves `tag`.
+    /// STRING: the canary of a process, a relay or `overdue doctor`, on the node that serves `tag`.
     #[must_use]
     pub fn canary(&self, tag: &str, process: &str) -> Bytes {
         self.root(&format!("{{{tag}}}:canary:{process}"))
-    }
-
-    /// STRING: one of the keys by which `overdue doctor` measures how late the node that serves `tag` expires.
-    #[must_use]
-    pub fn doctor(&self, tag: &str, name: &str) -> Bytes {
-        self.root(&format!("{{{tag}}}:doctor:{name}"))
     }
 
     /// Never exists: a write to it that changes nothing proves that the node which serves `tag` is a primary.
@@ -144,6 +139,8 @@ impl Partition {
         retry_index = b"retry-index";
         /// HASH: retry member -> record.
         retry_timers = b"retry-timers";
+        /// STREAM: the timeouts that were finished last, when the queue keeps them.
+        history = b"history";
         /// HASH: the books, the last generation, the number of partitions, the last sweeper.
         tally = b"tally";
         /// ZSET: watched key -> due ms.
@@ -166,6 +163,19 @@ impl Partition {
         key.put_slice(b"key:");
         key.put_slice(id.as_bytes());
         key.freeze()
+    }
+
+    /// A key of the user's own beside this partition, in its hash slot: `{orders:3}seats`. What effects write.
+    #[must_use]
+    pub fn neighbour(&self, name: &[u8]) -> Bytes {
+        let tag = format!("{{{}:{}}}", self.queue, self.number);
+        [tag.as_bytes(), name].concat().into()
+    }
+
+    /// Whether effects of this partition's timeouts may write `key`: it is in the same hash slot, and none of ours.
+    #[must_use]
+    pub fn is_neighbour(&self, key: &[u8]) -> bool {
+        !key.starts_with(&self.prefix) && partition::slot(key) == partition::slot(&self.prefix)
     }
 
     fn with(&self, suffix: &[u8]) -> Bytes {
@@ -201,7 +211,26 @@ mod tests {
         assert_eq!(partition.fired(), "overdue:{orders:3}:fired");
         assert_eq!(keys.canary("0", "relay:1"), "overdue:{0}:canary:relay:1");
         assert_eq!(keys.guard("0"), "overdue:{0}:guard");
-        assert_eq!(keys.doctor("0", "4f:1"), "overdue:{0}:doctor:4f:1");
+    }
+
+    #[test]
+    fn a_neighbour_is_in_the_slot_and_none_of_ours() {
+        let (keys, partition) = orders();
+        assert_eq!(partition.neighbour(b"seats"), "{orders:3}seats");
+        for good in [&b"seats"[..], b"", b"}", b"\xff{x}"] {
+            assert!(partition.is_neighbour(&partition.neighbour(good)), "{good:?}");
+        }
+        assert!(partition.is_neighbour(b"shop:{orders:3}:seats"));
+        let other = keys.partition(&QueueName::new("orders").unwrap(), 4);
+        for bad in [
+            partition.stream(),
+            other.stream(),
+            other.neighbour(b"seats"),
+            "seats".into(),
+            "{}{orders:3}".into(),
+        ] {
+            assert!(!partition.is_neighbour(&bad), "{bad:?}");
+        }
     }
 
     #[test]

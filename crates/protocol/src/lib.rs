@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod call;
 pub mod due;
+pub mod effect;
 pub mod entry;
 pub mod key;
 pub mod member;
@@ -17,11 +18,13 @@ pub mod reply;
 pub mod retry;
 pub mod script;
 pub mod tally;
+pub mod trace;
 pub mod watch;
 
 pub use answer::Malformed;
 pub use call::Call;
 pub use due::Due;
+pub use effect::Effect;
 pub use entry::{Entry, RawEntry};
 pub use key::{Keyspace, Partition};
 pub use name::{GroupName, InvalidName, Namespace, QueueName, TimerId};
@@ -29,6 +32,7 @@ pub use queue::QueueInfo;
 pub use record::Record;
 pub use reply::Reply;
 pub use script::Script;
+pub use trace::TraceParent;
 
 /// A number given to a timer each time it is armed; never used twice (PROTOCOL.md section 2).
 pub type Generation = u64;

@@ -33,6 +33,9 @@ pub struct Member {
     /// A hash of its watch rules; empty for none.
     #[serde(default)]
     pub rules: String,
+    /// What keeps it from its work, in words for a person; empty for nothing.
+    #[serde(default)]
+    pub trouble: String,
 }
 
 impl Member {

@@ -7,9 +7,9 @@ use bytes::Bytes;
 /// A name that breaks the rules, with the rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidName {
-    what: &'static str,
-    given: String,
-    rule: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) given: String,
+    pub(crate) rule: &'static str,
 }
 
 impl fmt::Display for InvalidName {

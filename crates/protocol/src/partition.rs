@@ -13,6 +13,17 @@ pub fn of(id: &[u8], partitions: u32) -> u32 {
     u32::from(CRC16.checksum(id)) % partitions.max(1)
 }
 
+/// The hash slot of `key` in a Redis Cluster, 0 to 16383: of its hash tag, when it has one.
+#[must_use]
+pub fn slot(key: &[u8]) -> u16 {
+    let position = |bytes: &[u8], wanted| bytes.iter().position(|&b| b == wanted);
+    let tag = position(key, b'{').and_then(|open| {
+        let rest = &key[open + 1..];
+        position(rest, b'}').filter(|&close| close > 0).map(|close| &rest[..close])
+    });
+    CRC16.checksum(tag.unwrap_or(key)) % 16_384
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -26,5 +37,13 @@ mod tests {
         assert_eq!(of(b"order-1001", 4), crc(b"order-1001") % 4);
         assert_eq!(of(b"anything", 1), 0);
         assert_eq!(of(b"anything", 0), 0);
+    }
+
+    /// As CLUSTER KEYSLOT answers.
+    #[test]
+    fn slots_are_of_the_tag() {
+        assert_eq!((slot(b"123456789"), slot(b"foo{}{bar}"), slot(b"")), (12_739, 8_363, 0));
+        assert_eq!((slot(b"foo{bar}{zap}"), slot(b"{bar}")), (slot(b"bar"), slot(b"bar")));
+        assert_eq!(slot(b"foo{{bar}}zap"), slot(b"{bar"));
     }
 }

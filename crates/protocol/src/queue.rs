@@ -19,6 +19,9 @@ pub struct QueueInfo {
     /// Consumers read and claim nothing new; relays go on firing.
     #[serde(default)]
     pub paused: bool,
+    /// The most finished timeouts that each partition's history keeps; 0 for none.
+    #[serde(default)]
+    pub history: u32,
 }
 
 fn first_format() -> u32 {
@@ -62,7 +65,7 @@ mod tests {
         }
         let raw = rmp_serde::to_vec_named(&Tomorrow { partitions: 4, colour: "red" }).unwrap();
         let info = QueueInfo::decode(&raw).unwrap();
-        assert_eq!(info, QueueInfo { partitions: 4, created_ms: 0, format: 1, paused: false });
+        assert_eq!(info, QueueInfo { partitions: 4, created_ms: 0, format: 1, paused: false, history: 0 });
         assert_eq!(QueueInfo::decode(&info.encode()).unwrap(), info);
         assert!(QueueInfo::decode(b"x").is_err());
     }

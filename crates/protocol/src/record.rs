@@ -30,14 +30,14 @@ impl Record {
     /// Elements after the fourth are left alone: formats only grow.
     #[must_use]
     pub fn decode(raw: &Bytes) -> Option<Self> {
-        let mut at = Cursor { raw, rest: raw };
-        if read_array_len(&mut at.rest).ok()? < 4 {
+        let mut at = Cursor::new(raw);
+        if at.array()? < 4 {
             return None;
         }
         let generation = at.uint()?;
         let payload = at.bytes()?;
         let call = at.bytes()?;
-        let extras = read_array_len(&mut at.rest).ok()?;
+        let extras = at.array()?;
         let mut pairs = Vec::new();
         for _ in 0..extras / 2 {
             pairs.push((at.bytes()?, at.bytes()?));
@@ -64,19 +64,29 @@ pub fn pack_extras(extras: &[(&str, &[u8])]) -> Bytes {
     Bytes::from(out)
 }
 
-struct Cursor<'a> {
+/// Reads MessagePack as scripts write it.
+pub(crate) struct Cursor<'a> {
     raw: &'a Bytes,
     rest: &'a [u8],
 }
 
-impl Cursor<'_> {
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(raw: &'a Bytes) -> Self {
+        Self { raw, rest: raw }
+    }
+
+    /// The length of an array whose elements come next.
+    pub(crate) fn array(&mut self) -> Option<u32> {
+        read_array_len(&mut self.rest).ok()
+    }
+
     /// A non-negative integer; Redis' Lua packs integral doubles as integers.
-    fn uint(&mut self) -> Option<u64> {
+    pub(crate) fn uint(&mut self) -> Option<u64> {
         rmp::decode::read_int(&mut self.rest).ok()
     }
 
     /// A string, or an integer as its decimal text: Lua numbers in extras are packed as integers.
-    fn bytes(&mut self) -> Option<Bytes> {
+    pub(crate) fn bytes(&mut self) -> Option<Bytes> {
         let mut ahead = self.rest;
         let length = match read_marker(&mut ahead).ok()? {
             Marker::FixStr(n) => usize::from(n),

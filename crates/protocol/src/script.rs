@@ -42,6 +42,9 @@ pub static VALUES: Script = script!("store/values", "", "value");
 /// [`VALUES`] for the keys of a cluster's node.
 pub static VALUES_ANYWHERE: Script = script!("store/values", cross_slot!(), "value");
 
+/// What clients in other languages use beside [`SCHEDULE`] and [`CANCEL`], so that they need to read no MessagePack.
+pub static CLIENT: [Script; 2] = [script!("client/queue", ""), script!("client/get", "", "record", "put")];
+
 macro_rules! scripts {
     ($($(#[$doc:meta])* $ident:ident = $name:literal $(+ $lib:literal)*;)*) => {
         $(
@@ -76,17 +79,21 @@ scripts! {
     /// Creates a group, and its base for the books.
     JOIN = "join" + "clock" + "group" + "live";
     /// Acknowledges, and deletes what nobody else needs.
-    COMPLETE = "complete" + "book" + "many" + "group";
+    COMPLETE = "complete" + "clock" + "book" + "many" + "group" + "history";
+    /// Acknowledges with effects.
+    APPLY = "apply" + "clock" + "book" + "group" + "history" + "letter" + "foresee" + "effect";
     /// Moves a delivered timeout to the retry index, with its next attempt.
-    RETRY = "retry" + "clock" + "book" + "many" + "group" + "pack" + "requeue";
-    /// Moves a delivered timeout to the retry index, due now, with the same attempt.
-    RELEASE = "release" + "clock" + "book" + "many" + "group" + "pack" + "requeue";
+    RETRY = "retry" + "clock" + "book" + "many" + "group" + "pack" + "leave" + "requeue";
+    /// Moves a delivered timeout to the retry index, with the same attempt.
+    RELEASE = "release" + "clock" + "book" + "many" + "group" + "pack" + "leave" + "requeue";
     /// Moves a delivered timeout to the dead letters.
-    BURY = "bury" + "clock" + "book" + "many" + "group";
+    BURY = "bury" + "clock" + "book" + "many" + "group" + "leave" + "letter";
     /// Renews leases.
     RENEW = "renew" + "group";
     /// Takes over entries whose lease ran out, or finds one's own.
     CLAIM = "claim" + "many" + "group";
+    /// Moves entries of a plain group whose lease ran out to the retry index, or to the dead letters.
+    RECLAIM = "reclaim" + "clock" + "book" + "many" + "group" + "pack" + "live" + "leave" + "requeue" + "letter";
     /// Removes an idle consumer that has nothing pending.
     RETIRE = "retire" + "group";
     /// Deletes what every group has finished.

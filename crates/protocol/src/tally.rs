@@ -1,5 +1,7 @@
 //! Fields of the `tally` hash: the books (PROTOCOL.md section 7).
 
+use std::collections::BTreeMap;
+
 use crate::name::GroupName;
 
 /// The last generation given.
@@ -34,6 +36,15 @@ pub const ADDRESSED: &str = "addressed";
 /// Dead letters removed because there were too many or they were too old.
 pub const DEAD_TRIMMED: &str = "dead_trimmed";
 
+/// `<this>:<group>` is 1 for a plain group: nobody counts its acknowledgements but who deletes.
+const PLAIN: &str = "plain";
+
+/// The field that makes `group` a plain one.
+#[must_use]
+pub fn plain(group: &GroupName) -> String {
+    format!("{PLAIN}:{group}")
+}
+
 /// A counter of one group: `<what>:<group>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupCounter {
@@ -64,5 +75,46 @@ impl GroupCounter {
             Self::Discarded => "discarded",
         };
         format!("{what}:{group}")
+    }
+}
+
+/// The groups that have a part in the books.
+pub fn groups(tally: &BTreeMap<String, String>) -> impl Iterator<Item = GroupName> {
+    tally.keys().filter_map(|field| GroupName::new(field.strip_prefix("base:")?).ok())
+}
+
+/// What a group has before it by the books: unread, in hand, or waiting for its next attempt. Of a plain group also
+/// what it has acknowledged since the last `trim`.
+#[must_use]
+pub fn backlog(tally: &BTreeMap<String, String>, group: &GroupName) -> u64 {
+    let number = |field: &str| tally.get(field).and_then(|text| text.parse::<i64>().ok()).unwrap_or(0);
+    let of = |counter: GroupCounter| number(&counter.field(group));
+    let came =
+        number(FIRED_TIMERS) + number(WATCHED_FIRED) - of(GroupCounter::Base) + of(GroupCounter::Replayed);
+    let went = of(GroupCounter::Done) + of(GroupCounter::Buried) + of(GroupCounter::Discarded);
+    u64::try_from(came - went).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_and_did_not_go_is_the_backlog() {
+        let fields = [
+            ("fired_timers", "100"),
+            ("watched_fired", "10"),
+            ("base:a", "40"),
+            ("replayed:a", "2"),
+            ("done:a", "30"),
+            ("buried:a", "5"),
+            ("discarded:a", "1"),
+            ("base:b", "-3"),
+            ("base:Not a group", "1"),
+        ];
+        let tally = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let groups: Vec<_> = groups(&tally).collect();
+        assert_eq!(groups.iter().map(GroupName::as_str).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(groups.iter().map(|group| backlog(&tally, group)).collect::<Vec<_>>(), [36, 113]);
     }
 }

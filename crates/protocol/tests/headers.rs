@@ -7,12 +7,12 @@ use std::path::Path;
 
 use bytes::Bytes;
 use overdue_protocol::call::{
-    Ask, Bury, Cancel, CancelItem, Claim, Complete, Discard, Drop, DuePage, Fire, Forget, From, Holder, Join,
-    Mode, Release, Renew, Replay, Retire, Retry, Schedule, ScheduleItem, Settle, SettledWord, Standing,
-    Sweep, SweepRetries, Trim, When,
+    Apply, ApplyItem, Ask, Bury, Cancel, CancelItem, Claim, Complete, Discard, Drop, DuePage, Fire, Forget,
+    From, Holder, Join, Mode, Reclaim, Release, Renew, Replay, Retire, Retry, Schedule, ScheduleItem, Settle,
+    SettledWord, Standing, Sweep, SweepRetries, Trim, When,
 };
 use overdue_protocol::entry::EntryId;
-use overdue_protocol::{Call, GroupName, Keyspace, QueueName, TimerId, script};
+use overdue_protocol::{Call, Effect, GroupName, Keyspace, QueueName, TimerId, script};
 
 /// The files of a folder below `lua/`: name and text.
 fn files(folder: &str) -> Vec<(String, String)> {
@@ -62,8 +62,10 @@ fn every_script_states_purpose_version_keys_arguments_and_answer() {
         check_contract(name, text);
         assert!(text.lines().count() <= 65, "{name} is longer than a screen");
     }
-    for (name, text) in files("store") {
-        check_contract(&format!("store/{name}"), &text);
+    for folder in ["store", "client"] {
+        for (name, text) in files(folder) {
+            check_contract(&format!("{folder}/{name}"), &text);
+        }
     }
     let names: BTreeSet<_> = scripts.iter().map(|(name, _)| name.as_str()).collect();
     let known: BTreeSet<_> = script::ALL.iter().map(|script| script.name).collect();
@@ -96,7 +98,10 @@ fn declared(text: &str) -> Vec<(usize, String, bool)> {
     let number = |word: &str| word.trim_end_matches("..").parse::<usize>().ok();
     words
         .windows(2)
-        .filter_map(|two| Some((number(two[0])?, two[1].to_owned(), two[0].ends_with(".."))))
+        .filter_map(|two| {
+            let name = two[1].trim_end_matches(',').to_owned();
+            Some((number(two[0])?, name, two[0].ends_with("..")))
+        })
         .collect()
 }
 
@@ -109,7 +114,7 @@ fn check_keys(call: &impl Call) {
     for (n, (position, name, rest)) in declared.iter().enumerate() {
         assert_eq!(*position, n + 1, "{}: {declared:?}", script.name);
         if *rest {
-            let stem = name.split_once('<').unwrap().0;
+            let stem = name.split('<').next().unwrap();
             assert!(words[n..].iter().all(|word| word.starts_with(stem)), "{}: {words:?}", script.name);
         } else {
             assert_eq!(words[n], name, "{}", script.name);
@@ -148,12 +153,27 @@ fn the_calls_send_the_keys_that_the_headers_declare() {
     check_keys(&SweepRetries { partition: p(), limit: 1 });
     check_keys(&Fire { partition: p(), ids: vec![id] });
     check_keys(&Join { partition: p(), group: group.clone(), from: From::Oldest });
-    check_keys(&Complete { by: by.clone(), items: vec![] });
+    for history in [0, 5] {
+        check_keys(&Complete { by: by.clone(), items: vec![], history });
+    }
     check_keys(&Retry { by: by.clone(), items: vec![] });
-    check_keys(&Release { by: by.clone(), entries: vec![] });
+    check_keys(&Release { by: by.clone(), items: vec![] });
+    check_keys(&Apply { by: by.clone(), items: vec![], history: 0 });
+    check_keys(&Reclaim {
+        partition: p(),
+        group: group.clone(),
+        lease_ms: 1,
+        attempts: 1,
+        first_ms: 1,
+        most_ms: 1,
+        chance: 1.0,
+        limit: 1,
+        bytes: 1,
+    });
     check_keys(&Bury { by: by.clone(), items: vec![] });
     check_keys(&Renew { by: by.clone(), entries: vec![] });
-    check_keys(&Claim { by, holder: Holder::Others { lease_ms: 1 }, after: EntryId::ZERO, limit: 1 });
+    let holder = Holder::Others { lease_ms: 1, alone: false };
+    check_keys(&Claim { by, holder, after: EntryId::ZERO, limit: 1 });
     check_keys(&Retire { partition: p(), group: group.clone(), consumer: Bytes::new(), min_idle_ms: 0 });
     check_keys(&Trim { partition: p(), dead_max: 0, dead_max_age_ms: 0 });
     check_keys(&Replay { partition: p(), letters: vec![] });
@@ -162,6 +182,30 @@ fn the_calls_send_the_keys_that_the_headers_declare() {
     check_keys(&Settle { partition: p(), items: vec![] });
     check_keys(&DuePage { partition: p(), limit: 1, offset: 0, ahead_ms: 0 });
     check_keys(&Forget { partition: p(), upto: 1, limit: 1 });
+}
+
+#[test]
+fn apply_sends_the_keys_of_its_effects_in_their_order_and_history_last() {
+    let partition = Keyspace::default().partition(&QueueName::new("orders").unwrap(), 3);
+    let group = GroupName::new("billing").unwrap();
+    let by = Standing { partition: partition.clone(), group, consumer: Bytes::from("c") };
+    let key = |name: &str| partition.neighbour(name.as_bytes());
+    let effects = [
+        Effect::IncrBy { key: key("n"), by: 1 },
+        Effect::Publish { channel: "told".into(), message: "x".into() },
+        Effect::XAdd { key: key("log"), fields: vec![("a".into(), "b".into())] },
+        Effect::IncrBy { key: key("n"), by: 1 },
+    ];
+    let item = ApplyItem { entry: EntryId { ms: 1, seq: 2 }, effects: effects.into() };
+    let call = Apply { by, items: vec![item.clone(), item], history: 9 };
+    let keys: Vec<_> = call.keys().iter().map(|key| String::from_utf8(key.to_vec()).unwrap()).collect();
+    let (ours, rest) = keys.split_at(3);
+    assert_eq!(ours, ["stream", "dead", "tally"].map(|name| format!("overdue:{{orders:3}}:{name}")));
+    let of_one = ["n", "log", "n"].map(|name| format!("{{orders:3}}{name}"));
+    assert_eq!(rest, [&of_one[..], &of_one[..], &["overdue:{orders:3}:history".to_owned()]].concat());
+    let args: Vec<_> = call.args().iter().map(|arg| String::from_utf8(arg.to_vec()).unwrap()).collect();
+    let first = "billing c 9 1-2 4 INCRBY 1 1 PUBLISH 2 told x XADD 2 a b INCRBY 1 1";
+    assert_eq!(args[..19].join(" "), first);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::pass::{IndexPass, RetryPass};
+use crate::plain::Plain;
 use crate::sweeper::Sweeper;
 use crate::{Shared, sample, trimmer};
 
@@ -42,10 +43,22 @@ impl Directory {
         Self { shared, progress, seen: BTreeMap::new(), running: BTreeMap::new(), loops: TaskTracker::new() }
     }
 
+    /// Creates the queues of plain groups: their consumers can't.
+    pub(crate) async fn create_missing(&self) -> Result<()> {
+        let Shared { store, settings, .. } = &self.shared;
+        for queue in settings.groups.iter().map(|rule| &rule.queue).filter(|queue| settings.works_for(queue))
+        {
+            let (_, created) = store.create_queue(queue, store.default_partitions()).await?;
+            if created {
+                tracing::info!(%queue, "created the queue of a plain group");
+            }
+        }
+        Ok(())
+    }
+
     /// Reads the list; writes back what is missing in it.
     pub(crate) async fn read(&mut self) -> Result<()> {
         let store = &self.shared.store;
-        let wanted = &self.shared.settings.queues;
         let stored = store.queues().await?;
         for (queue, partitions) in &self.seen {
             if !stored.contains_key(queue) {
@@ -55,7 +68,7 @@ impl Directory {
             }
         }
         for (queue, info) in stored {
-            if wanted.is_empty() || wanted.contains(&queue) {
+            if self.shared.settings.works_for(&queue) {
                 Metric::QueuePaused.set(f64::from(u8::from(info.paused)), &[queue.as_str()]);
                 let most = self.seen.entry(queue).or_default();
                 *most = info.partitions.max(*most);
@@ -123,7 +136,7 @@ impl Directory {
     }
 }
 
-/// The three loops of a partition.
+/// The three loops of a partition, and one for each plain group.
 fn start(shared: &Shared, partition: &Partition, stop: &CancellationToken, loops: &TaskTracker) {
     let name = format!("{}:{}", partition.queue(), partition.number());
     let progress = |kind, of: &str, bound| shared.health.register(kind, of, bound);
@@ -134,6 +147,10 @@ fn start(shared: &Shared, partition: &Partition, stop: &CancellationToken, loops
     let retries = RetryPass::new(shared, partition);
     let sweeping = progress(Loop::Sweep, &format!("{name} retries"), SWEEP_BOUND);
     loops.spawn(Sweeper::new(shared, partition, retries, alarm(), sweeping).run(stop.clone()));
-    let progress = progress(Loop::Trim, &name, SLOW_BOUND);
-    loops.spawn(trimmer::run(shared.clone(), partition.clone(), progress, stop.clone()));
+    let trimming = progress(Loop::Trim, &name, SLOW_BOUND);
+    loops.spawn(trimmer::run(shared.clone(), partition.clone(), trimming, stop.clone()));
+    for rule in shared.settings.groups.iter().filter(|rule| rule.queue == *partition.queue()) {
+        let looking = progress(Loop::Plain, &format!("{name} {}", rule.name), SLOW_BOUND);
+        loops.spawn(Plain::new(shared, partition, rule).run(looking, stop.clone()));
+    }
 }

@@ -1,4 +1,5 @@
-//! The reconciler of Overdue: sweeps what is due, nudges watched keys, trims streams, takes samples.
+//! The reconciler of Overdue: sweeps what is due, nudges watched keys, looks after plain groups, trims streams, takes
+//! samples.
 //!
 //! A sorted set of deadlines knows what is due to the millisecond, whatever else Redis holds. So for each
 //! partition there is a loop that sweeps until nothing is due, then sleeps until the next deadline, a wake
@@ -7,13 +8,14 @@
 //! costs half a microsecond.
 //!
 //! The reconciler never decides by its own clock whether something is due: the script does, by the
-//! server's. It never touches a group, and it does not know the relay: whoever wires both hands gaps over
+//! server's. It touches no group but those that are declared to it as plain ([`GroupRule`]), and it does not know the relay: whoever wires both hands gaps over
 //! with [`SweepNow`].
 
 mod alarm;
 mod directory;
 mod nudger;
 mod pass;
+mod plain;
 mod sample;
 mod settings;
 mod sweeper;
@@ -31,7 +33,7 @@ use crate::directory::Directory;
 use crate::nudger::Nudgers;
 
 pub use crate::nudger::Watching;
-pub use crate::settings::Settings;
+pub use crate::settings::{GroupRule, Settings};
 
 /// What every loop of a reconciler shares.
 #[derive(Clone)]
@@ -62,7 +64,7 @@ impl SweepNow {
 }
 
 impl Reconciler {
-    /// Reads the queues.
+    /// Reads the queues, and creates those of plain groups that are not there yet.
     ///
     /// # Errors
     /// Redis does not answer or refuses; a queue is in a newer format.
@@ -75,6 +77,7 @@ impl Reconciler {
             throttle: Arc::default(),
         };
         let mut directory = Directory::new(shared.clone());
+        directory.create_missing().await?;
         directory.read().await?;
         Ok(Self { shared, directory, nudgers: None })
     }

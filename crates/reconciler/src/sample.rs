@@ -1,6 +1,8 @@
 //! Reads depths and ages for the metrics. Every reconciler reports the same numbers.
 
-use std::collections::BTreeMap;
+mod groups;
+
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use overdue_protocol::{Partition, QueueName};
@@ -8,6 +10,7 @@ use overdue_store::{Result, Store};
 use overdue_telemetry::{Metric, Progress};
 use tokio_util::sync::CancellationToken;
 
+use self::groups::Groups;
 use crate::Shared;
 
 const EVERY: Duration = Duration::from_secs(2);
@@ -23,8 +26,9 @@ struct Sample {
     dead: u64,
     watched: u64,
     watched_overdue: u64,
-    /// Pending, and undelivered where Redis knows.
-    groups: BTreeMap<String, (u64, Option<u64>)>,
+    groups: Groups,
+    /// When it was taken, unix milliseconds on the server's clock.
+    now_ms: u64,
 }
 
 /// Runs until `stop`.
@@ -35,11 +39,13 @@ pub(crate) async fn run(
     stop: CancellationToken,
 ) {
     let Some(queue) = partitions.first().map(|partition| partition.queue().clone()) else { return };
+    let mut known = BTreeSet::new();
     loop {
         match read(&shared.store, &partitions).await {
             Ok(sample) => {
                 progress.succeed();
                 report(&queue, &sample, partitions.len());
+                sample.groups.report(queue.as_str(), sample.now_ms, &mut known);
             }
             Err(error) => {
                 progress.fail(error.kind().as_str());
@@ -58,17 +64,16 @@ pub(crate) async fn run(
 
 async fn read(store: &Store, partitions: &[Partition]) -> Result<Sample> {
     let now_ms = store.time_ms().await?;
-    let mut sample = Sample::default();
+    let mut sample = Sample { now_ms, ..Sample::default() };
     for partition in partitions {
         let (stream, dead) = (partition.stream(), partition.dead());
-        let (armed, head, overdue, retries, entries, dead, groups, watched, watched_overdue) = tokio::try_join!(
+        let (armed, head, overdue, retries, entries, dead, watched, watched_overdue) = tokio::try_join!(
             store.depth(partition),
             store.head(partition),
             store.overdue_count(partition, now_ms),
             store.retry_depth(partition),
             store.length(&stream),
             store.length(&dead),
-            store.groups(partition),
             store.watched_depth(partition),
             store.watched_overdue_count(partition, now_ms),
         )?;
@@ -80,11 +85,7 @@ async fn read(store: &Store, partitions: &[Partition]) -> Result<Sample> {
         sample.dead += dead;
         sample.watched += watched;
         sample.watched_overdue += watched_overdue;
-        for group in groups {
-            let sums = sample.groups.entry(group.name).or_insert((0, Some(0)));
-            sums.0 += group.pending;
-            sums.1 = sums.1.zip(group.lag).map(|(sum, lag)| sum + lag);
-        }
+        sample.groups.add(store, partition).await?;
     }
     Ok(sample)
 }
@@ -101,10 +102,4 @@ fn report(queue: &QueueName, sample: &Sample, partitions: usize) {
     set(Metric::Watched, sample.watched);
     set(Metric::WatchedOverdue, sample.watched_overdue);
     set(Metric::Partitions, partitions as u64);
-    for (group, (pending, undelivered)) in &sample.groups {
-        Metric::Pending.set(*pending as f64, &[queue, group]);
-        if let Some(undelivered) = undelivered {
-            Metric::Undelivered.set(*undelivered as f64, &[queue, group]);
-        }
-    }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use overdue_protocol::QueueName;
-use overdue_protocol::call::PAGE;
+use overdue_protocol::call::{From, PAGE};
+use overdue_protocol::{GroupName, QueueName};
 
 /// The settings of a reconciler.
 #[derive(Clone, Debug)]
@@ -19,6 +19,12 @@ pub struct Settings {
     pub dead_max: u64,
     /// How long a dead letter is kept. Default: 90 days.
     pub dead_max_age: Duration,
+    /// The groups whose consumers only read and acknowledge. Those of queues that are not swept here are left alone.
+    /// Default: none.
+    pub groups: Vec<GroupRule>,
+    /// How long a consumer of a plain group must have been idle before its name is removed; never less than ten leases.
+    /// Default: 1 hour.
+    pub consumer_idle: Duration,
     /// The name of this process, for stepping back before others. Unique.
     pub process: String,
 }
@@ -33,7 +39,34 @@ impl Settings {
             page: PAGE,
             dead_max: 10_000,
             dead_max_age: Duration::from_secs(90 * 24 * 3600),
+            groups: Vec::new(),
+            consumer_idle: Duration::from_secs(3600),
             process: process.into(),
         }
     }
+
+    /// Whether a queue is one of those.
+    pub(crate) fn works_for(&self, queue: &QueueName) -> bool {
+        self.queues.is_empty() || self.queues.contains(queue)
+    }
+}
+
+/// A plain group: its consumers read with XREADGROUP and acknowledge with XACK, and nothing else. What they did not
+/// acknowledge in time is handed out again, with the next attempt, and at last a dead letter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupRule {
+    /// The queue that it reads.
+    pub queue: QueueName,
+    /// Its name; no two rules of a queue share one.
+    pub name: GroupName,
+    /// Where it begins when it is new.
+    pub from: From,
+    /// How long a consumer may hold a timeout. Nothing renews it.
+    pub lease: Duration,
+    /// The deliveries that a timeout gets, at least 1.
+    pub attempts: u32,
+    /// The wait before the second attempt; it doubles each time, half of it at random.
+    pub retry_wait: Duration,
+    /// The longest wait between two attempts.
+    pub retry_wait_max: Duration,
 }

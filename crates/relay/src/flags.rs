@@ -52,32 +52,40 @@ impl Finding {
 }
 
 /// Looks after the flags of every node.
-pub(crate) struct Flags {
+pub struct Flags {
     nodes: Nodes,
     mode: KeyspaceEvents,
     needs: Arc<str>,
     health: Health,
-    throttle: Arc<Throttle>,
+    throttle: Throttle,
     last: BTreeMap<Node, Finding>,
+    again: Arc<Notify>,
 }
 
 impl Flags {
-    /// `needs` are the flags that the subscriptions need, in any order, doubles included.
-    pub(crate) fn new(
-        nodes: Nodes,
-        mode: KeyspaceEvents,
-        needs: &str,
-        health: Health,
-        throttle: Arc<Throttle>,
-    ) -> Self {
-        Self { nodes, mode, needs: union(needs).into(), health, throttle, last: BTreeMap::new() }
+    /// Looks at every node once, and adds what is missing if `mode` lets it. `needs` are the flags that the subscriptions
+    /// need. A node that does not answer is said, and looked at again by [`Flags::run`].
+    pub async fn start(nodes: Nodes, mode: KeyspaceEvents, needs: &str, health: Health) -> Self {
+        let (needs, throttle) = (needs.into(), Throttle::default());
+        let mut flags =
+            Self { nodes, mode, needs, health, throttle, last: BTreeMap::new(), again: Arc::default() };
+        flags.look().await;
+        flags
     }
 
-    /// Looks until `stop`: every 5 s, when the nodes change, and when `again` is told.
-    pub(crate) async fn run(mut self, again: Arc<Notify>, stop: CancellationToken) {
+    /// A handle for whoever hears of a gap: behind it may be another server, or a restarted one, with other flags.
+    pub fn look_again(&self) -> impl Fn() + Send + Sync + Clone + 'static {
+        let again = Arc::clone(&self.again);
+        move || again.notify_one()
+    }
+
+    /// Looks until `stop`: every 5 s, when the nodes change, and when it is told to look again.
+    pub async fn run(mut self, stop: CancellationToken) {
         if self.mode == KeyspaceEvents::Ignore {
+            stop.cancelled().await;
             return;
         }
+        let again = Arc::clone(&self.again);
         let mut feeds = self.nodes.feeds();
         loop {
             tokio::select! {
@@ -95,7 +103,7 @@ impl Flags {
 
     /// Looks at every node once; adds what is missing if it may. A node that does not answer is said, and passed
     /// over: what is heard of it is the subscription's business. A refusal is said too: managed servers do not tell.
-    pub(crate) async fn look(&mut self) {
+    async fn look(&mut self) {
         if self.mode == KeyspaceEvents::Ignore {
             return;
         }
@@ -161,11 +169,6 @@ async fn look_at(nodes: &Nodes, node: &Node, mode: KeyspaceEvents, needs: &str) 
     Ok(Finding::Good)
 }
 
-/// Each flag once, in the order of their first place.
-fn union(needs: &str) -> String {
-    needs.char_indices().filter(|&(at, flag)| !needs[..at].contains(flag)).map(|(_, flag)| flag).collect()
-}
-
 /// The needed flags that `flags` lacks, as `notify-keyspace-events` writes them; `None` when it has all.
 #[must_use]
 pub fn missing(flags: &str, needs: &str) -> Option<String> {
@@ -196,11 +199,6 @@ mod tests {
         ] {
             assert_eq!(missing(flags, needs).as_deref(), lacks, "{flags:?} {needs:?}");
         }
-    }
-
-    #[test]
-    fn needs_of_several_owners_become_one() {
-        assert_eq!(union("ExKgxeEgxe"), "ExKge");
     }
 
     #[test]

@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use overdue_store::{Nodes, Result, Signal, Store, Subscriber};
+use overdue_store::{Result, Signal, Store, Subscriber};
 use overdue_telemetry::label::{GapReason, Loop, NotificationResult, Role};
 use overdue_telemetry::{Health, Metric, Progress, Throttle};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::flags::Flags;
 use crate::gaps::Gaps;
 use crate::lane::{Lane, Named, result};
 use crate::settings::Settings;
@@ -31,50 +30,36 @@ pub struct Listener {
     settings: Settings,
     subscriber: Subscriber,
     signals: mpsc::Receiver<Signal>,
-    /// Until it runs in a task of its own.
-    flags: Option<Flags>,
-    /// Tells the flags that they may be those of another server.
-    new_server: Arc<Notify>,
     gaps: Gaps,
     progress: Progress,
     throttle: Arc<Throttle>,
 }
 
 impl Listener {
-    /// Looks at the flags of every node and subscribes. `needs` are the flags that the notifications need, those of
-    /// keyed timers (`Ex`) among them, in any order. `on_gap` is called whenever notifications may have been missed;
-    /// it must not block.
+    /// Subscribes. `on_gap` is called whenever notifications may have been missed; it must not block.
     ///
     /// # Errors
     /// Redis does not answer, or refuses the subscription.
     pub async fn start(
         store: Store,
-        nodes: Nodes,
-        needs: &str,
         settings: Settings,
         health: Health,
         on_gap: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self> {
         let progress = health.register(Loop::Listen, "", BOUND);
         let throttle = Arc::<Throttle>::default();
-        let mut flags = Flags::new(nodes, settings.keyspace_events, needs, health, Arc::clone(&throttle));
-        flags.look().await;
         let pattern = format!("__keyevent@{}__:expired", store.db());
         let role = Role::Notification.as_str();
         let (subscriber, signals) =
             Subscriber::open(store.settings(), role, vec![pattern], settings.capacity).await?;
-        let (gaps, new_server) = (Gaps::new(on_gap), Arc::default());
-        let flags = Some(flags);
-        Ok(Self { store, settings, subscriber, signals, flags, new_server, gaps, progress, throttle })
+        let gaps = Gaps::new(on_gap);
+        Ok(Self { store, settings, subscriber, signals, gaps, progress, throttle })
     }
 
     /// Runs until `stop`; what was heard before is fired first.
     pub async fn run(mut self, stop: CancellationToken) {
         let tasks = TaskTracker::new();
         let lanes: Vec<_> = (0..LANES).map(|_| self.open_lane(&tasks)).collect();
-        if let Some(flags) = self.flags.take() {
-            tasks.spawn(flags.run(Arc::clone(&self.new_server), stop.clone()));
-        }
         tasks.close();
         self.hear(&lanes, &stop).await;
         drop(lanes);
@@ -116,8 +101,6 @@ impl Listener {
                 self.progress.succeed();
                 self.gaps.declare(GapReason::Reconnect);
                 if state.was_down {
-                    // It may be another server, or a restarted one, with other flags.
-                    self.new_server.notify_one();
                     Metric::Reconnects.count(1, &[role]);
                     if let Some(pass) = self.throttle.pass("subscribed again", Instant::now()) {
                         tracing::info!("subscribed again; sweeping for what was missed{pass}");

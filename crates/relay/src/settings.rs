@@ -19,8 +19,6 @@ pub enum KeyspaceEvents {
 pub struct Settings {
     /// Only keys of these queues; empty for all. Default: all.
     pub queues: Vec<QueueName>,
-    /// What to do about the server's flags. Default: add.
-    pub keyspace_events: KeyspaceEvents,
     /// How many notifications may wait on their way in; what comes on top is dropped and swept for.
     /// Default: 65,536.
     pub capacity: usize,
@@ -28,6 +26,6 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { queues: Vec::new(), keyspace_events: KeyspaceEvents::Add, capacity: 65_536 }
+        Self { queues: Vec::new(), capacity: 65_536 }
     }
 }

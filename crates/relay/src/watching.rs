@@ -27,6 +27,6 @@ mod walk;
 mod watcher;
 
 pub use feeds::ScanNow;
-pub use patterns::of as watch_patterns;
+pub use patterns::{ends_of_canaries, of as watch_patterns};
 pub use settings::{Notifications, WatchSettings};
 pub use watcher::Watcher;

@@ -6,9 +6,9 @@
 use bytes::Bytes;
 use fred::types::Value;
 use overdue_protocol::call::{
-    Bury, BuryItem, Cancel, CancelItem, Claim, Complete, CompleteItem, Discard, DiscardItem,
-    Drop as DropGroup, Fire, From, Holder, Join, Mode, Release, Renew, Replay, Retire, Retry, RetryItem,
-    Schedule, ScheduleItem, Standing, Sweep, SweepRetries, Trim, When,
+    Apply, ApplyItem, Bury, BuryItem, Cancel, CancelItem, Claim, Complete, CompleteItem, Discard,
+    DiscardItem, Drop as DropGroup, Fire, From, Holder, Join, Mode, PAGE_BYTES, Reclaim, Release, Renew,
+    Replay, Retire, Retry, RetryItem, Schedule, ScheduleItem, Standing, Sweep, SweepRetries, Trim, When,
 };
 use overdue_protocol::entry::EntryId;
 use overdue_protocol::{Due, GroupName, Partition, QueueName, TimerId};
@@ -60,6 +60,7 @@ impl Probe<'_> {
         let items = vec![
             self.item("soon", When::At(past), false),
             self.item("named", When::At(past), true),
+            self.item("third", When::At(past), false),
             self.item("later", When::In(3_600_000), true),
         ];
         store.run(&Schedule { partition: at.clone(), partitions: 1, items }).await?;
@@ -79,20 +80,21 @@ impl Probe<'_> {
         Ok(())
     }
 
-    /// The way of two timeouts through everything that a consumer can do with them.
+    /// The way of three timeouts through everything that a consumer can do with them.
     async fn outcomes(&self) -> Result<()> {
         let (at, store, by) = (&self.at, self.store, || self.by());
-        let [first, second] = self.read().await?[..] else {
-            return Err(strange("two timers were armed, but not fired"));
+        let [first, second, third] = self.read().await?[..] else {
+            return Err(strange("three timers were armed, but not fired"));
         };
-        store.run(&Renew { by: by(), entries: vec![first, second] }).await?;
+        store.run(&Renew { by: by(), entries: vec![first, second, third] }).await?;
         let holder = Holder::Own { in_hand: vec![] };
         store.run(&Claim { by: by(), holder, after: EntryId::ZERO, limit: 10 }).await?;
         store.run(&Retry { by: by(), items: vec![RetryItem { entry: first, delay_ms: 0 }] }).await?;
-        store.run(&Release { by: by(), entries: vec![second] }).await?;
+        store.run(&Release { by: by(), items: vec![RetryItem { entry: second, delay_ms: 0 }] }).await?;
+        store.run(&self.reclaim()).await?;
         store.run(&SweepRetries { partition: at.clone(), limit: 10 }).await?;
-        let [first, second] = self.read().await?[..] else {
-            return Err(strange("two retries did not come back"));
+        let [first, second, third] = self.read().await?[..] else {
+            return Err(strange("three retries did not come back"));
         };
         let items = vec![BuryItem { entry: first, reason: "rejected", detail: Bytes::new() }];
         store.run(&Bury { by: by(), items }).await?;
@@ -101,9 +103,27 @@ impl Probe<'_> {
         store.run(&Replay { partition: at.clone(), letters }).await?;
         let items = vec![DiscardItem::Entry(second, self.group.clone())];
         store.run(&Discard { partition: at.clone(), items }).await?;
+        // Without effects: their keys are the user's.
+        let items = vec![ApplyItem { entry: third, effects: [].into() }];
+        store.run(&Apply { by: by(), items, history: 0 }).await?;
         let items = self.read().await?.into_iter().map(CompleteItem::DoneOurs).collect();
-        store.run(&Complete { by: by(), items }).await?;
+        store.run(&Complete { by: by(), items, history: 0 }).await?;
         Ok(())
+    }
+
+    /// Takes back what is pending, due at once.
+    fn reclaim(&self) -> Reclaim {
+        Reclaim {
+            partition: self.at.clone(),
+            group: self.group.clone(),
+            lease_ms: 0,
+            attempts: 9,
+            first_ms: 0,
+            most_ms: 0,
+            chance: 1.0,
+            limit: 10,
+            bytes: u64::from(PAGE_BYTES),
+        }
     }
 
     /// Reads new entries without waiting, so on the command connection.

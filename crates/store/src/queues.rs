@@ -47,16 +47,30 @@ impl Store {
         found.into_iter().next().and_then(Reply::into_bytes).map(|raw| decode(name, &raw)).transpose()
     }
 
-    /// Creates a queue unless it is there; answers what is there now, and whether this call created it.
+    /// Creates a queue without a history unless it is there; answers what is there now, and whether this call created it.
     ///
     /// # Errors
     /// As [`Store::queues`]; a number of partitions outside 1 to 1024 is `Settings`.
     pub async fn create_queue(&self, name: &QueueName, partitions: u32) -> Result<(QueueInfo, bool)> {
+        self.create_queue_with(name, partitions, 0).await
+    }
+
+    /// The same with a history: the most finished timeouts that each partition keeps.
+    ///
+    /// # Errors
+    /// As [`Store::create_queue`].
+    pub async fn create_queue_with(
+        &self,
+        name: &QueueName,
+        partitions: u32,
+        history: u32,
+    ) -> Result<(QueueInfo, bool)> {
         let doing = format!("create queue {name}");
         if !(1..=overdue_protocol::partition::MAX_PARTITIONS).contains(&partitions) {
             return Err(Error::new(ErrorKind::Settings, doing, "a queue has 1 to 1024 partitions"));
         }
-        let info = QueueInfo { partitions, created_ms: self.time_ms().await?, format: FORMAT, paused: false };
+        let created_ms = self.time_ms().await?;
+        let info = QueueInfo { partitions, created_ms, format: FORMAT, paused: false, history };
         let args = vec![
             Value::Bytes(self.keyspace().queues()),
             Value::from(name.as_str().to_owned()),
@@ -89,17 +103,57 @@ impl Store {
     /// # Errors
     /// As [`Store::queues`].
     pub async fn set_paused(&self, name: &QueueName, paused: bool) -> Result<bool> {
+        // MessagePack writes a boolean in one byte.
+        let value = if paused { &[0xc3] } else { &[0xc2] };
+        let doing = format!("{} queue {name}", if paused { "pause" } else { "resume" });
+        self.set(name, "paused", Bytes::from_static(value), doing).await
+    }
+
+    /// Sets how many finished timeouts each partition keeps, and deletes what is beyond; answers what was set before, or
+    /// `None` when there is no such queue. Consumers look every 10 s: until then they go by the old number.
+    ///
+    /// # Errors
+    /// As [`Store::queues`].
+    pub async fn set_history(&self, name: &QueueName, history: u32) -> Result<Option<u32>> {
+        let Some(info) = self.queue(name).await? else { return Ok(None) };
+        let doing = format!("set the history of queue {name}");
+        // Before it counts: who goes by the new number cuts all that is beyond at once.
+        self.cut_histories(name, &info, history).await?;
+        let mut value = vec![0xce];
+        value.extend(history.to_be_bytes());
+        let is_there = self.set(name, "history", Bytes::from(value), doing).await?;
+        self.cut_histories(name, &info, history).await?;
+        Ok(is_there.then_some(info.history))
+    }
+
+    /// Deletes what is older than the last `keep`, a thousand at a time.
+    async fn cut_histories(&self, name: &QueueName, info: &QueueInfo, keep: u32) -> Result<()> {
+        let doing = format!("cut the history of queue {name}");
+        for number in 0..info.partitions {
+            let key = self.keyspace().partition(name, number).history();
+            let mut length = self.length(&key).await?;
+            while length > u64::from(keep) {
+                length = length.saturating_sub(1_000).max(u64::from(keep));
+                let args = vec![Value::Bytes(key.clone()), "MAXLEN".into(), length.to_string().into()];
+                self.count(&doing, "XTRIM", args).await?;
+            }
+            if keep == 0 {
+                self.count(&doing, "UNLINK", vec![Value::Bytes(key)]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets a field of a queue's entry to `value`, MessagePack; answers false when there is no such queue.
+    async fn set(&self, name: &QueueName, field: &'static str, value: Bytes, doing: String) -> Result<bool> {
+        // A queue of a newer format is refused before anything is written.
         if self.queue(name).await?.is_none() {
             return Ok(false);
         }
-        let doing = format!("{} queue {name}", if paused { "pause" } else { "resume" });
-        let args =
-            [name.as_str(), if paused { "1" } else { "0" }].map(|arg| Bytes::copy_from_slice(arg.as_bytes()));
-        let keys = vec![self.keyspace().queues()];
-        let reply = self
-            .connection()
-            .eval(&script::PAUSE, keys, args.to_vec(), self.settings().command_deadline)
-            .await;
+        let text = |text: &str| Bytes::copy_from_slice(text.as_bytes());
+        let (keys, args) = (vec![self.keyspace().queues()], vec![text(name.as_str()), text(field), value]);
+        let reply =
+            self.connection().eval(&script::SETTING, keys, args, self.settings().command_deadline).await;
         let reply = reply.map_err(|fault| fault.during(doing, self.place()))?;
         Ok(reply.into_array().and_then(|parts| parts.first().and_then(Reply::as_u64)) == Some(1))
     }

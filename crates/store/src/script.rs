@@ -35,8 +35,10 @@ own! {
     PAGE = "page";
     /// A member's score and its field in the hash beside it.
     RECORD = "record";
-    /// Pauses a queue.
-    PAUSE = "pause";
+    /// The oldest that each group of a stream has not finished.
+    WAITING = "waiting";
+    /// Sets one field of a queue's entry.
+    SETTING = "setting";
 }
 
 /// SHA-1 of each script met, by the address of its text.

@@ -168,11 +168,35 @@ impl Store {
         after: Option<EntryId>,
         limit: usize,
     ) -> Result<Vec<Pending>> {
+        self.pending_range(partition, group, behind(after), "+".into(), limit).await
+    }
+
+    /// Who of a group holds an entry, or `None`.
+    ///
+    /// # Errors
+    /// As [`Store::run`].
+    pub async fn pending(
+        &self,
+        partition: &Partition,
+        group: &GroupName,
+        entry: EntryId,
+    ) -> Result<Option<Pending>> {
+        let only = entry.to_string();
+        Ok(self.pending_range(partition, group, only.clone(), only, 1).await?.into_iter().next())
+    }
+
+    async fn pending_range(
+        &self,
+        partition: &Partition,
+        group: &GroupName,
+        from: String,
+        to: String,
+        limit: usize,
+    ) -> Result<Vec<Pending>> {
         let doing = format!("list what {group} holds of {}/{}", partition.queue(), partition.number());
         let limit = limit.clamp(1, LONGEST_PAGE).to_string();
         let group = Value::from(group.as_str().to_owned());
-        let args =
-            vec![Value::Bytes(partition.stream()), group, behind(after).into(), "+".into(), limit.into()];
+        let args = vec![Value::Bytes(partition.stream()), group, from.into(), to.into(), limit.into()];
         let rows = match self.command(&doing, "XPENDING", args, Route::Key(0)).await {
             Ok(rows) => rows.into_array().unwrap_or_default(),
             Err(error) if is_missing(&error) => return Ok(vec![]),

@@ -43,7 +43,29 @@ impl Store {
     /// As [`Store::run`].
     pub async fn record(&self, partition: &Partition, id: &TimerId) -> Result<Option<(u64, Option<Record>)>> {
         let keys = vec![partition.index(), partition.timers()];
-        let found = self.read("look up a timer", &script::RECORD, keys, vec![id.as_bytes().clone()]).await?;
+        self.scored("look up a timer", keys, id.as_bytes().clone()).await
+    }
+
+    /// A waiting retry's "not before" and record, by its member, as [`Store::record`].
+    ///
+    /// # Errors
+    /// As [`Store::run`].
+    pub async fn retry_record(
+        &self,
+        partition: &Partition,
+        member: &Bytes,
+    ) -> Result<Option<(u64, Option<Record>)>> {
+        let keys = vec![partition.retry_index(), partition.retry_timers()];
+        self.scored("look up a retry", keys, member.clone()).await
+    }
+
+    async fn scored(
+        &self,
+        doing: &str,
+        keys: Vec<Bytes>,
+        member: Bytes,
+    ) -> Result<Option<(u64, Option<Record>)>> {
+        let found = self.read(doing, &script::RECORD, keys, vec![member]).await?;
         let mut found = found.into_iter();
         let Some(score) = found.next() else { return Ok(None) };
         let record = found.next().and_then(Reply::into_bytes).and_then(|raw| Record::decode(&raw));

@@ -9,9 +9,17 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 
 /// The connector; the error is a sentence for people.
+pub(crate) fn connector(ca_file: Option<&Path>) -> Result<TlsConnector, String> {
+    Ok(TlsConnector::from(Arc::new(config(ca_file)?)))
+}
+
+/// What to trust: the authorities in `ca_file` and no others, or those of the system (`SSL_CERT_FILE` names others).
 ///
 /// The provider is named: the library's own default panics when another one is in the program.
-pub(crate) fn connector(ca_file: Option<&Path>) -> Result<TlsConnector, String> {
+///
+/// # Errors
+/// The file is no PEM file with certificates, or the system trusts nobody; a sentence for people.
+pub fn config(ca_file: Option<&Path>) -> Result<ClientConfig, String> {
     let roots = match ca_file {
         Some(path) => from_file(path)?,
         None => from_system()?,
@@ -21,7 +29,7 @@ pub(crate) fn connector(ca_file: Option<&Path>) -> Result<TlsConnector, String> 
         .map_err(|error| format!("TLS cannot be set up: {error}"))?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    Ok(TlsConnector::from(Arc::new(config)))
+    Ok(config)
 }
 
 fn from_file(path: &Path) -> Result<RootCertStore, String> {

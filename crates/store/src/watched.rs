@@ -2,11 +2,12 @@
 
 use bytes::Bytes;
 use fred::types::Value;
+use overdue_protocol::watch::Captured;
 use overdue_protocol::{Partition, Reply};
 
 use crate::order::Route;
 use crate::timers::due_of;
-use crate::{Result, Store};
+use crate::{Result, Store, script};
 
 impl Store {
     /// How many watched keys there are whose end is known.
@@ -54,6 +55,17 @@ impl Store {
         let scores = self.command("look up watched keys", "ZMSCORE", args, Route::Key(0)).await?;
         let scores = scores.into_array().unwrap_or_default();
         Ok(scores.iter().map(|score| (*score != Reply::Nil).then(|| due_of(score))).collect())
+    }
+
+    /// What the last look at a watched key captured, by its member; `None` for nothing.
+    ///
+    /// # Errors
+    /// As [`Store::run`].
+    pub async fn captured(&self, partition: &Partition, member: &Bytes) -> Result<Option<Captured>> {
+        let doing = "look up a captured value";
+        let found = self.read(doing, &script::FIELD, vec![partition.last()], vec![member.clone()]).await?;
+        let raw = found.into_iter().next().and_then(Reply::into_bytes);
+        Ok(raw.and_then(|raw| Captured::unpack(&raw)))
     }
 
     /// Removes members that are no keys; answers how many were there.

@@ -81,7 +81,7 @@ impl Default for Health {
 }
 
 impl Health {
-    /// Enters a loop. `of` tells it from others of its kind, such as `orders:0` or `orders/billing`. It is
+    /// Enters a loop. `of` tells it from others of its kind, such as `orders:0` or `orders/billing:0`. It is
     /// ready while its last success is at most `bound` old; it must beat at least every few seconds, idle
     /// or not. A second loop of the same name takes the place of the first.
     #[must_use]

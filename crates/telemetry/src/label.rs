@@ -49,6 +49,16 @@ label! {
 }
 
 label! {
+    /// `result` of a timeout that a plain consumer did not acknowledge in time.
+    ReclaimResult {
+        /// It waits for its next attempt.
+        Retried = "retried",
+        /// It was the last attempt: a dead letter.
+        Buried = "buried",
+    }
+}
+
+label! {
     /// `result` of a notification.
     NotificationResult {
         /// It fired its timer.
@@ -213,6 +223,14 @@ label! {
         Lost = "lost",
         /// Given back unhandled at shutdown.
         Released = "released",
+        /// To be tried again later at the same attempt, as the handler asked.
+        Postponed = "postponed",
+        /// Given back at the same attempt: what the handler works with was down or halted.
+        Unreachable = "unreachable",
+        /// Three holders died while it ran alone: a dead letter.
+        Deaths = "deaths",
+        /// Acknowledged, but not all of its effects could be applied: a dead letter.
+        Incomplete = "incomplete",
     }
 }
 
@@ -223,6 +241,8 @@ label! {
         Sweep = "sweep",
         /// Deletes what every group has finished.
         Trim = "trim",
+        /// Hands out again what the consumers of a plain group did not acknowledge.
+        Plain = "plain",
         /// Reads depths and ages for the metrics.
         Sample = "sample",
         /// Nudges watched keys that are due.

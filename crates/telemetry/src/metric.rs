@@ -102,6 +102,10 @@ metrics! {
     Trimmed = "overdue_trimmed_total" COUNTER, "", ["queue"],
         "Finished entries deleted from the stream.";
 
+    // Fed by the reconciler's loop over each plain group.
+    Reclaimed = "overdue_reclaimed_total" COUNTER, "", ["queue", "group", "result"],
+        "Timeouts that plain consumers did not acknowledge in time, by what became of them: retried, buried.";
+
     // Fed by the reconciler's sample loop; every relay reports the same numbers, so take the maximum.
     Armed = "overdue_armed" GAUGE, "", ["queue"],
         "Timers armed and not fired.";
@@ -119,6 +123,12 @@ metrics! {
         "Timeouts delivered to the group and not acknowledged.";
     Undelivered = "overdue_undelivered" GAUGE, "", ["queue", "group"],
         "Timeouts that the group has not read yet.";
+    GroupBacklog = "overdue_group_backlog" GAUGE, "", ["queue", "group"],
+        "Timeouts before the group: not read, in hand, or waiting for their next attempt.";
+    GroupOldest = "overdue_group_oldest_pending_seconds" GAUGE, "s", ["queue", "group"],
+        "Age of the oldest timeout in the stream that the group has not finished; 0 = none.";
+    GroupGone = "overdue_group_gone" GAUGE, "", ["queue", "group"],
+        "1 = the group has a part in the books, but Redis has no such group: nothing is handed out to it.";
     Partitions = "overdue_partitions" GAUGE, "", ["queue"],
         "Partitions of the queue.";
     Watched = "overdue_watched" GAUGE, "", ["queue"],
@@ -176,13 +186,17 @@ metrics! {
     DeliveryLateness = "overdue_delivery_lateness_seconds" HISTOGRAM(LATENESS), "s", ["queue", "group"],
         "From due to the start of the handler, first attempts only.";
     Handled = "overdue_handled_total" COUNTER, "", ["queue", "group", "result"],
-        "Attempts, by result: done, retry, reject, exhausted, malformed, lost, released.";
+        "Attempts, by result: done retry reject exhausted malformed lost released postponed unreachable deaths incomplete.";
     HandlerSeconds = "overdue_handler_seconds" HISTOGRAM(HANDLER), "s", ["queue", "group"],
         "How long one run of the handler took.";
     InFlight = "overdue_in_flight" GAUGE, "", ["queue", "group"],
         "Timeouts in the hands of this process.";
     Claims = "overdue_claims_total" COUNTER, "", ["queue", "group"],
         "Timeouts taken over after their holder's lease ran out.";
+    Suspects = "overdue_suspects_total" COUNTER, "", ["queue", "group"],
+        "Timeouts taken over that ran alone in this process.";
+    EndpointUp = "overdue_endpoint_up" GAUGE, "", ["queue", "group"],
+        "What the handlers work with: 1 = reached; 0 = down, tried again and again; -1 = halted until a restart.";
     LeasesRenewed = "overdue_leases_renewed_total" COUNTER, "", ["queue", "group"],
         "Leases renewed while a handler ran.";
     LeasesLost = "overdue_leases_lost_total" COUNTER, "", ["queue", "group"],

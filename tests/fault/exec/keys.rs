@@ -4,7 +4,7 @@ use std::fs;
 
 use overdue_tests::{FiredKey, Launch};
 
-use super::Scene;
+use crate::scene::Scene;
 use crate::stage::{QUEUE, running, settled, stop, up};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -60,6 +60,13 @@ async fn what_breaks_a_limit_is_refused_with_the_limit() {
         refused(timer(HOUR.into()).trace(vec![b'x'; 513])).await,
         format!("{arm} its trace context has 513 bytes; at most 512")
     );
+    assert_eq!(
+        refused(timer(HOUR.into()).traceparent("00-ab-cd-01")).await,
+        format!(
+            "{arm} the traceparent \"00-ab-cd-01\" is not valid: \
+             W3C writes it like 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        )
+    );
     let typed = client.queue::<Hold>("orders").await.unwrap();
     assert_eq!(
         refused(typed.timer("a").at(HOUR)).await,

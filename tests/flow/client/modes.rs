@@ -47,6 +47,9 @@ async fn a_typed_payload_comes_back_as_it_was() {
     let found = queue.get("a").await.unwrap().unwrap();
     assert_eq!((found.generation, found.due_ms, &found.payload), (armed.generation, armed.due_ms, &hold(7)));
     assert_eq!(found.trace.as_deref(), Some(&b"00-ab-cd-01"[..]));
+    const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    queue.timer("a").at(HOUR).payload(&hold(7)).trace("mine").traceparent(PARENT).schedule().await.unwrap();
+    assert_eq!(queue.get("a").await.unwrap().unwrap().trace.as_deref(), Some(PARENT.as_bytes()));
     assert_eq!(queue.get("b").await.unwrap(), None);
 
     let bytes = client.queue::<Raw>("orders").await.unwrap();

@@ -8,7 +8,7 @@ use overdue_tests::{Redis, Wire, eventually};
 use super::{HOUR, armed, connect, open, orders, raw};
 
 fn set_partitions(redis: &Redis, partitions: u32) {
-    set_info(redis, &QueueInfo { partitions, created_ms: 1, format: 1, paused: false });
+    set_info(redis, &QueueInfo { partitions, created_ms: 1, format: 1, paused: false, history: 0 });
 }
 
 fn set_info(redis: &Redis, info: &QueueInfo) {
@@ -98,7 +98,7 @@ async fn a_lost_list_of_queues_is_written_back_with_the_same_number() {
 async fn a_queue_in_a_newer_format_is_not_touched() {
     let redis = Redis::start();
     let (_client, queue) = open::<Raw>(&redis, 1).await;
-    set_info(&redis, &QueueInfo { partitions: 1, created_ms: 1, format: 2, paused: false });
+    set_info(&redis, &QueueInfo { partitions: 1, created_ms: 1, format: 2, paused: false, history: 0 });
     let error = connect(&redis).await.queue::<Raw>("orders").await.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::NewerFormat);
     assert!(error.to_string().contains("upgrade this program"), "{error}");

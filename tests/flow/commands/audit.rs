@@ -185,3 +185,30 @@ fn while_timers_are_armed_all_the_time_it_is_moving_and_no_error() {
     assert_eq!(found.code, Some(0), "{found:?}");
     assert_eq!((&objects(&found)[0]["state"], &objects(&found)[0]["moving"]), (&"moving".into(), &1.into()));
 }
+
+#[test]
+fn a_plain_group_has_done_what_is_deleted_and_not_what_it_acknowledged() {
+    let stage = busy();
+    let (stream, tally) = (partition("orders").stream(), partition("orders").tally());
+    stage.redis.call(&[b"HSET".as_slice(), &tally, b"plain:billing", b"1"]);
+    // Its two pending and unread ones are live; an acknowledgement changes nothing.
+    let entries = stage.wire().xrange(&stream).unwrap();
+    let live = || stage.json("audit orders")[0]["groups"][0]["live"].clone();
+    assert_eq!((entries.len(), live()), (2, json!(2)));
+    stage.redis.call(&[b"XACK".as_slice(), &stream, b"billing", &entries[0].id.to_bytes()]);
+    let account = &stage.json("audit orders")[0];
+    assert_eq!(
+        (&account["state"], &account["groups"][0]["plain"], live()),
+        (&"balanced".into(), &true.into(), json!(2))
+    );
+    assert!(stage.ok("audit orders").contains("\nbilling (plain)  4 "));
+    // What is deleted counts as done, by whoever deletes.
+    stage.redis.call(&[b"XDEL".as_slice(), &stream, &entries[0].id.to_bytes()]);
+    let found = stage.code(4, "audit orders");
+    assert!(found.stdout.contains("group billing: 1 went in and are nowhere"), "{}", found.stdout);
+    stage.redis.call(&[b"HINCRBY".as_slice(), &tally, b"done:billing", b"1"]);
+    stage.ok("audit orders");
+    // What is addressed to another group is none of its work.
+    stage.redis.call(&[b"XADD".as_slice(), &stream, b"*", b"id", b"x", b"gen", b"1", b"group", b"mailing"]);
+    stage.ok("audit orders");
+}

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::stage::{Stage, objects, partition};
 
+mod groups;
 mod watching;
 
 /// The findings of a check: level and text.
@@ -43,7 +44,8 @@ fn member_with(stage: &Stage, name: &str, role: &str, queues: &[&str], seen: u64
     let text = |text: &str| text.to_owned();
     let queues = queues.iter().map(|queue| text(queue)).collect();
     let (version, host, rules) = (text("1.0.0"), text("here"), text(rules));
-    let member = Member { role: text(role), version, host, pid: 1, started: seen, seen, queues, rules };
+    let (pid, trouble) = (1, String::new());
+    let member = Member { role: text(role), version, host, pid, started: seen, seen, queues, rules, trouble };
     stage.redis.call(&[
         b"HSET".as_slice(),
         &Keyspace::default().members(),
@@ -186,7 +188,7 @@ fn a_newer_format_and_another_number_of_partitions_are_found() {
     stage.ok("schedule orders a --in 1h");
     let queues = Keyspace::default().queues();
     let write = |partitions, format| {
-        let info = QueueInfo { partitions, created_ms: 1, format, paused: false };
+        let info = QueueInfo { partitions, created_ms: 1, format, paused: false, history: 0 };
         stage.redis.call(&[b"HSET".as_slice(), &queues, b"orders", &info.encode()]);
     };
     write(2, FORMAT);

@@ -124,7 +124,7 @@ pub(super) fn partition(queue: &str) -> Partition {
     Keyspace::default().partition(&QueueName::new(queue).unwrap(), 0)
 }
 
-fn standing(queue: &str, group: &str) -> Standing {
+pub(super) fn standing(queue: &str, group: &str) -> Standing {
     Standing {
         partition: partition(queue),
         group: GroupName::new(group).unwrap(),

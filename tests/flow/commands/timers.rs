@@ -151,12 +151,12 @@ fn list_merges_partitions_by_due_time_page_by_page() {
 }
 
 #[test]
-fn show_says_what_is_armed_or_where_to_look() {
+fn show_says_what_is_armed_and_when_it_fires() {
     let stage = Stage::new();
     stage.ok("schedule orders a --in 1h --payload hello");
     let shown = stage.ok("show orders a");
     for part in [
-        "id          a\n",
+        "id          a\nqueue       orders, partition 0\n\narmed       fires 20",
         "(in 1h)",
         "generation  ",
         "key         orders/a/",
@@ -164,19 +164,54 @@ fn show_says_what_is_armed_or_where_to_look() {
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    let unknown = stage.code(1, "show orders b");
-    assert!(
-        unknown.stderr.contains("no timer b is armed in orders: it may have fired"),
-        "{}",
-        unknown.stderr
-    );
-    assert_eq!(unknown.stdout, "");
     stage.redis.call(&[b"HDEL".as_slice(), &partition("orders").timers(), b"a"]);
-    assert!(stage.ok("show orders a").contains("record      missing"));
+    assert!(stage.ok("show orders a").contains("flaw        no record: it fires all the same"));
+    stage.arm_due("orders", b"late", b"");
+    let late = stage.ok("show orders late");
+    assert!(late.contains(" ago); due, and not fired yet: is a relay running?\n"), "{late}");
     let no_queue = stage.code(1, "show ordes a");
     let text =
         "overdue: there is no queue ordes: the nearest name is orders; all names: overdue queues list\n";
     assert_eq!(no_queue.stderr, text);
+}
+
+#[test]
+fn a_trace_is_given_or_inherited_and_must_be_one() {
+    const GIVEN: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    const INHERITED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
+    let stage = Stage::new();
+    let schedule = |id: &str, variable: Option<&str>, flag: &[&str]| {
+        let launch = stage.launch(["schedule", "orders", id, "--in", "1h"]).args(flag);
+        let launch = if let Some(text) = variable { launch.env("TRACEPARENT", text) } else { launch };
+        let finished = launch.run();
+        (finished.code, finished.stderr)
+    };
+    let trace = |id: &str| stage.json(&format!("show orders {id}"))[0].get("trace").cloned();
+    assert_eq!(schedule("a", Some(INHERITED), &["--traceparent", GIVEN]).0, Some(0));
+    assert_eq!(trace("a"), Some(GIVEN.into()));
+    assert_eq!(schedule("b", Some(INHERITED), &[]).0, Some(0));
+    assert_eq!(trace("b"), Some(INHERITED.into()));
+    for none in [Some(""), Some("junk")] {
+        assert_eq!(schedule("c", none, &[]), (Some(0), String::new()));
+        assert_eq!(trace("c"), None, "{none:?}");
+    }
+    let (code, said) = schedule("d", None, &["--traceparent", &GIVEN[1..]]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("the traceparent \"0-4bf9") && said.contains("W3C writes it like 00-"), "{said}");
+    assert!(stage.ok("show orders a").contains(&format!("\ntrace       {GIVEN}\n")));
+
+    // It travels: into the entry, the retry, and the dead letter.
+    stage.join("orders", "billing");
+    stage.ok(&format!("schedule orders e --at 100000000000 --traceparent {GIVEN}"));
+    assert_eq!(stage.fire("orders"), 1);
+    let taken = stage.take("orders", "billing");
+    assert_eq!(trace("e"), Some(GIVEN.into()));
+    assert_eq!(stage.json("tail orders --from oldest --limit 1")[0]["trace"], GIVEN);
+    stage.retry("orders", "billing", &taken);
+    assert_eq!(
+        (trace("e"), &stage.json("show orders e")[0]["place"]),
+        (Some(GIVEN.into()), &"waiting".into())
+    );
 }
 
 #[test]

@@ -42,19 +42,7 @@ async fn a_dead_consumers_timeouts_are_handled_within_the_lease_and_two_seconds(
 
     stage.arm(0..100);
     while stage.fire() > 0 {}
-    let stream = stage.partition.stream();
-    let read = [
-        b"XREADGROUP".as_slice(),
-        b"GROUP",
-        GROUP.as_bytes(),
-        b"dead:1:0",
-        b"COUNT",
-        b"100",
-        b"STREAMS",
-        &stream,
-        b">",
-    ];
-    stage.redis.call(&read);
+    stage.die_holding("dead:1:0", 100);
     let died = Instant::now();
 
     let noting = seen.clone();

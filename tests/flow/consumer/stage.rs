@@ -34,7 +34,7 @@ impl Seen {
     pub(crate) fn note<T>(&self, timeout: &Timeout<T>) {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         let late_ms = u64::try_from(now.as_millis()).unwrap().saturating_sub(timeout.due_ms());
-        let (key, attempt, due_ms) = (timeout.key(), timeout.attempt(), timeout.due_ms());
+        let (key, attempt, due_ms) = (timeout.idempotency_key(), timeout.attempt(), timeout.due_ms());
         self.0.lock().unwrap().push(Delivery { key, attempt, due_ms, at: Instant::now(), late_ms });
     }
 
@@ -81,8 +81,16 @@ impl Stage {
 
     /// Writes the queue down, as an operator's `queues create` and `pause` do.
     pub(crate) fn set_queue(&self, partitions: u32, paused: bool) {
-        let info = QueueInfo { partitions, created_ms: 1, format: 1, paused }.encode();
-        self.redis.call(&[b"HSET".as_slice(), b"overdue:queues", QUEUE.as_bytes(), &info]);
+        self.write_queue(&QueueInfo { partitions, created_ms: 1, format: 1, paused, history: 0 });
+    }
+
+    /// As [`Stage::set_queue`], with a history of so many.
+    pub(crate) fn set_history(&self, history: u32) {
+        self.write_queue(&QueueInfo { partitions: 1, created_ms: 1, format: 1, paused: false, history });
+    }
+
+    fn write_queue(&self, info: &QueueInfo) {
+        self.redis.call(&[b"HSET".as_slice(), b"overdue:queues", QUEUE.as_bytes(), &info.encode()]);
     }
 
     pub(crate) fn wire(&self) -> Wire {
@@ -152,6 +160,15 @@ impl Stage {
     /// A consumer with a short lease and quick retries.
     pub(crate) fn consumer(&self) -> Consumer<Raw> {
         consumer_at(&self.redis.url())
+    }
+
+    /// Delivers up to `n` entries to a consumer that is dead.
+    pub(crate) fn die_holding(&self, name: &str, n: usize) {
+        let (stream, count) = (self.partition.stream(), n.to_string());
+        let (group, name, count) = (GROUP.as_bytes(), name.as_bytes(), count.as_bytes());
+        let read =
+            [b"XREADGROUP".as_slice(), b"GROUP", group, name, b"COUNT", count, b"STREAMS", &stream, b">"];
+        self.redis.call(&read);
     }
 
     /// Waits until a consumer has joined.

@@ -1,7 +1,7 @@
 //! Every settings block and every command of the docs is understood.
 
 use super::blocks::{blocks, commands, files, text};
-use super::terminal::Terminal;
+use super::terminal::{SECRET, Terminal};
 
 /// Exit codes of a command that was understood: done, or there is no Redis.
 const UNDERSTOOD: [i32; 2] = [0, 3];
@@ -25,6 +25,7 @@ fn every_settings_block_passes_the_check() {
 fn every_command_is_understood() {
     let terminal = Terminal::nowhere();
     terminal.file("overdue.toml", "");
+    terminal.file("secret", SECRET);
     for program in ["java", "python3", "php"] {
         terminal.program(program, "exit 0");
     }

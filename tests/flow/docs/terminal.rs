@@ -11,6 +11,9 @@ use overdue_sandbox::Process;
 use overdue_tests::{Redis, binary, patience};
 use tempfile::TempDir;
 
+/// The secret of a webhook.
+pub(super) const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n";
+
 /// A folder with programs, and the server they talk to.
 pub(super) struct Terminal {
     folder: TempDir,

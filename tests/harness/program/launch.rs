@@ -70,7 +70,12 @@ impl Launch {
         self.start_as(&binary)
     }
 
-    pub(super) fn start_as(self, binary: &Path) -> Program {
+    /// Starts another program than `overdue` in the same way.
+    ///
+    /// # Panics
+    /// It can't be started.
+    #[must_use]
+    pub fn start_as(self, binary: &Path) -> Program {
         let folder = tempfile::tempdir().expect("a folder for the program's output");
         let path = |name: &str| folder.path().join(name);
         fs::write(path("stdin"), &self.stdin).expect("the folder can be written to");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use overdue_protocol::{Due, QueueName, TimerId};
+use overdue_protocol::{Due, QueueName, TimerId, TraceParent};
 
 use super::{value, when};
 
@@ -39,6 +39,9 @@ pub(crate) struct Schedule {
     /// Keep a Redis key that ends at the deadline too, so that any client can read what is left with PTTL.
     #[arg(long)]
     pub(crate) keyed: bool,
+    /// The W3C trace context that its handler goes on with. [default: TRACEPARENT of the environment, when it is valid]
+    #[arg(long, value_name = "TEXT", value_parser = TraceParent::parse)]
+    pub(crate) traceparent: Option<TraceParent>,
 }
 
 /// Exactly one of the two.

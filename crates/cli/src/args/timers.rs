@@ -26,16 +26,34 @@ pub(crate) struct Cancel {
     pub(crate) ids: Vec<TimerId>,
 }
 
-/// Show one timer.
+const SHOW: &str = "\
+Looks everywhere, and shows each place that holds something of the id:
+  armed      a timer waits for its deadline
+  watched    a key with this name is watched, and when it will end
+  unread     fired; the group was not given it yet
+  held       a consumer of the group works on it, or died over it
+  finished   the group has finished it; the entry is there for other groups
+  waiting    a retry waits for its time
+  dead       a dead letter: overdue dead show, replay or purge
+  done       finished, while the queue keeps a history: overdue queues set
+
+Example: overdue show orders order-1001
+
+Exit code 1 when no place holds anything of it.";
+
+/// Show all that is known of an id.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code 1 when no timer of this id is armed; it may have fired.")]
+#[command(after_help = SHOW)]
 pub(crate) struct Show {
     /// The queue.
     #[arg(value_name = "QUEUE")]
     pub(crate) queue: QueueName,
-    /// The id of the timer.
-    #[arg(value_name = "ID", value_parser = value::timer_id())]
+    /// The id of the timer, or the name of the watched key.
+    #[arg(value_name = "ID", value_parser = value::id_or_key())]
     pub(crate) id: TimerId,
+    /// Stop after this many places; 0 = no limit.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) limit: u64,
 }
 
 /// List armed timers.

@@ -1,4 +1,4 @@
-//! How `--in` and `--at` are read.
+//! How times are read: `--in` and `--at`, and moments in the past.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,6 +14,9 @@ const NOT_A_TIME: &str =
 const NO_ZONE: &str = "a time without a zone: write Z or an offset such as +01:00 behind it";
 const NEGATIVE: &str =
     "negative: a due time is unix milliseconds after 1970 or a time such as 2026-01-01T09:30:00Z";
+const NOT_A_MOMENT: &str =
+    "not a time: write it like 2026-01-01T09:30:00Z, unix milliseconds or, for so long ago, 2h";
+const NEGATIVE_MOMENT: &str = "negative: for two hours ago write 2h";
 
 /// Reads `--in`: a duration that ends before the latest due time. The server's clock decides in the end.
 pub(crate) fn parse_in(text: &str) -> Result<Duration, String> {
@@ -33,7 +36,7 @@ pub(crate) fn parse_at(text: &str) -> Result<Due, String> {
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
         return parse_unix_ms(text);
     }
-    if text.strip_prefix('-').is_some_and(|rest| rest.parse::<f64>().is_ok()) {
+    if text.strip_prefix('-').is_some_and(|rest| rest.parse::<f64>().is_ok() || any_duration(rest).is_ok()) {
         return Err(NEGATIVE.to_owned());
     }
     let ms = parse_rfc3339(text)?;
@@ -43,6 +46,37 @@ pub(crate) fn parse_at(text: &str) -> Result<Due, String> {
         .ok_or("before 1970: a due time lies after it")
         .map_err(str::to_owned)
         .and_then(|ms| Due::from_unix_ms(ms).map_err(|_| TOO_FAR.to_owned()))
+}
+
+/// A moment by the server's clock: a time, or how long ago.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// Unix milliseconds.
+    At(u64),
+    /// So long before now.
+    Ago(Duration),
+}
+
+impl Moment {
+    /// Unix milliseconds, when the server's clock stands at `now_ms`.
+    pub(crate) fn unix_ms(self, now_ms: u64) -> u64 {
+        match self {
+            Self::At(ms) => ms,
+            Self::Ago(ago) => now_ms.saturating_sub(u64::try_from(ago.as_millis()).unwrap_or(u64::MAX)),
+        }
+    }
+}
+
+/// Reads a moment: a time as `--at` has it, or a duration, which means so long ago.
+pub(crate) fn parse_moment(text: &str) -> Result<Moment, String> {
+    if let Ok(ago) = any_duration(text) {
+        return Ok(Moment::Ago(ago));
+    }
+    parse_at(text).map(|due| Moment::At(due.unix_ms())).map_err(|problem| match problem.as_str() {
+        NOT_A_TIME => NOT_A_MOMENT.to_owned(),
+        NEGATIVE => NEGATIVE_MOMENT.to_owned(),
+        _ => problem,
+    })
 }
 
 fn parse_unix_ms(digits: &str) -> Result<Due, String> {
@@ -157,6 +191,24 @@ mod tests {
             parse_at("1970-01-01T00:30:00+01:00").unwrap_err(),
             "before 1970: a due time lies after it"
         );
+    }
+
+    #[test]
+    fn a_moment_is_a_time_or_how_long_ago() {
+        let now = 1_767_225_600_000;
+        for (text, ms) in [
+            ("2026-01-01T00:00:00Z", now),
+            ("1767225600001", now + 1),
+            ("2h", now - 7_200_000),
+            ("1day 1s", now - 86_401_000),
+            ("0s", now),
+            ("1000y", 0),
+        ] {
+            assert_eq!(parse_moment(text).map(|moment| moment.unix_ms(now)), Ok(ms), "{text}");
+        }
+        assert_eq!(parse_moment("yesterday").unwrap_err(), NOT_A_MOMENT);
+        assert_eq!(parse_moment("-2h").unwrap_err(), NEGATIVE_MOMENT);
+        assert!(parse_moment("15").unwrap_err().starts_with("looks like seconds"));
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! `overdue discard`: throws away the waiting retries and the fired, unhandled timeouts of an id.
 
-use bytes::Bytes;
 use overdue_protocol::call::{Discard as Call, DiscardItem, Discarded};
-use overdue_protocol::retry::RetryMember;
 use overdue_protocol::{GroupName, Partition};
 use serde::Serialize;
 
 use super::pages::Pages;
-use super::place::{PAGE, Place};
+use super::place::Place;
+use super::retries::{Retries, Retry};
 use crate::args::timers::Discard;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -74,23 +73,15 @@ fn report(args: &Discard, taken: &Taken, output: &mut Output) -> Result<(), Fail
 
 /// The waiting retries of the id.
 async fn waiting(args: &Discard, place: &Place, partition: &Partition) -> Result<Vec<DiscardItem>, Failure> {
-    let is_asked_for = |member: &RetryMember| {
-        member.id == args.id && args.group.as_ref().is_none_or(|group| *group == member.group)
+    let is_asked_for = |retry: &Retry| {
+        retry.of.id == args.id && args.group.as_ref().is_none_or(|group| *group == retry.of.group)
     };
     let mut found = Vec::new();
-    let mut after: Option<(u64, Bytes)> = None;
-    loop {
-        let page = place.store.retry_page(partition, after, None, PAGE).await?;
-        after = page.last().map(|(member, due)| (*due, member.clone()));
-        let ended = page.len() < PAGE;
-        let members = page.into_iter().map(|(member, _)| member);
-        let asked_for =
-            members.filter(|member| RetryMember::decode(member).is_some_and(|member| is_asked_for(&member)));
-        found.extend(asked_for.map(DiscardItem::Retry));
-        if ended {
-            return Ok(found);
-        }
+    let mut retries = Retries::of(&place.store, partition);
+    while let Some(page) = retries.next().await? {
+        found.extend(page.into_iter().filter(is_asked_for).map(|retry| DiscardItem::Retry(retry.member)));
     }
+    Ok(found)
 }
 
 /// Takes out, page by page, what stands in the stream with the id.

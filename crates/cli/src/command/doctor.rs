@@ -2,8 +2,9 @@
 
 mod finding;
 mod flags;
+mod groups;
 mod queue;
-mod relays;
+pub(crate) mod relays;
 mod server;
 mod watching;
 

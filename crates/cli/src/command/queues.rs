@@ -1,11 +1,11 @@
-//! `overdue queues`: lists or creates queues.
+//! `overdue queues`: lists, creates or changes queues.
 
 use overdue_protocol::{QueueInfo, QueueName};
 use overdue_store::Store;
 use serde::Serialize;
 
 use super::place;
-use crate::args::queues::{Create, Queues};
+use crate::args::queues::{Create, Queues, Set};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, Row, text};
 use crate::settings::Settings;
@@ -19,18 +19,31 @@ struct Queue {
     retries: u64,
     stream: u64,
     dead: u64,
+    /// How many finished timeouts each partition remembers.
+    history: u32,
     paused: bool,
     created: String,
 }
 
 impl Row for Queue {
-    const COLUMNS: &'static [&'static str] =
-        &["QUEUE", "PARTITIONS", "ARMED", "OVERDUE", "RETRIES", "STREAM", "DEAD", "PAUSED", "CREATED"];
+    const COLUMNS: &'static [&'static str] = &[
+        "QUEUE",
+        "PARTITIONS",
+        "ARMED",
+        "OVERDUE",
+        "RETRIES",
+        "STREAM",
+        "DEAD",
+        "HISTORY",
+        "PAUSED",
+        "CREATED",
+    ];
 
     fn cells(&self) -> Vec<String> {
         let counts = [self.armed, self.overdue, self.retries, self.stream, self.dead];
         let mut cells = vec![self.queue.clone(), self.partitions.to_string()];
         cells.extend(counts.iter().map(u64::to_string));
+        cells.push(self.history.to_string());
         cells.extend([if self.paused { "yes" } else { "no" }.to_owned(), self.created.clone()]);
         cells
     }
@@ -40,7 +53,16 @@ impl Row for Queue {
 struct Created<'a> {
     queue: &'a str,
     partitions: u32,
+    history: u32,
     created: bool,
+}
+
+#[derive(Serialize)]
+struct Changed<'a> {
+    queue: &'a str,
+    history: u32,
+    /// What it was.
+    before: u32,
 }
 
 /// Runs the command.
@@ -49,6 +71,7 @@ pub(crate) async fn run(args: &Queues, settings: &Settings, output: &mut Output)
     match args {
         Queues::List => list(&store, output).await,
         Queues::Create(args) => create(args, &store, output).await,
+        Queues::Set(args) => set(args, &store, output).await,
     }
 }
 
@@ -73,6 +96,7 @@ async fn row(store: &Store, queue: &QueueName, info: &QueueInfo, now_ms: u64) ->
         retries: 0,
         stream: 0,
         dead: 0,
+        history: info.history,
         paused: info.paused,
         created: text::time(info.created_ms),
     };
@@ -88,18 +112,44 @@ async fn row(store: &Store, queue: &QueueName, info: &QueueInfo, now_ms: u64) ->
 
 async fn create(args: &Create, store: &Store, output: &mut Output) -> Result<(), Failure> {
     let wanted = args.partitions.unwrap_or_else(|| store.default_partitions());
-    let (info, created) = store.create_queue(&args.queue, wanted).await?;
-    let (queue, partitions) = (&args.queue, info.partitions);
+    let (info, created) = store.create_queue_with(&args.queue, wanted, args.history.unwrap_or(0)).await?;
+    let (queue, partitions, history) = (&args.queue, info.partitions, info.history);
     if args.partitions.is_some_and(|wanted| wanted != partitions) {
         let problem =
             format!("queue {queue} has {} and keeps them for ever: use another name", count(partitions));
         return Err(Failure::new(Exit::Usage, problem));
     }
-    output.object(&Created { queue: queue.as_str(), partitions, created })?;
-    match created {
-        true => output.say(format!("created queue {queue} with {}", count(partitions))),
-        false => output.say(format!("queue {queue} is there already, with {}", count(partitions))),
+    if let Some(wanted) = args.history.filter(|wanted| *wanted != history) {
+        let problem = format!(
+            "queue {queue} is there and has a history of {history}: change it with \
+             `overdue queues set {queue} --history {wanted}`"
+        );
+        return Err(Failure::new(Exit::Usage, problem));
     }
+    output.object(&Created { queue: queue.as_str(), partitions, history, created })?;
+    let with = match history {
+        0 => count(partitions),
+        n => format!("{} and a history of {n}", count(partitions)),
+    };
+    match created {
+        true => output.say(format!("created queue {queue} with {with}")),
+        false => output.say(format!("queue {queue} is there already, with {with}")),
+    }
+}
+
+async fn set(args: &Set, store: &Store, output: &mut Output) -> Result<(), Failure> {
+    let (queue, history) = (&args.queue, args.history);
+    let Some(before) = store.set_history(queue, history).await? else {
+        return Err(place::no_queue(store, queue).await);
+    };
+    output.object(&Changed { queue: queue.as_str(), history, before })?;
+    output.say(match (history, before) {
+        (0, 0) => format!("queue {queue} keeps no history, as before"),
+        (0, n) => format!("queue {queue} keeps no history any more; it was {n}, and is deleted"),
+        (n, before) => format!(
+            "each partition of {queue} remembers its last {n} finished timeouts within 10 s; it was {before}"
+        ),
+    })
 }
 
 fn count(partitions: u32) -> String {

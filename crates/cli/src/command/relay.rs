@@ -7,7 +7,7 @@ use std::time::Duration;
 use overdue_protocol::QueueName;
 use overdue_protocol::watch::Rules;
 use overdue_reconciler::{Reconciler, Watching};
-use overdue_relay::{Listener, WatchSettings, Watcher};
+use overdue_relay::{Flags, Listener, WatchSettings, Watcher};
 use overdue_store::{Error, ErrorKind, Nodes, Store};
 use overdue_telemetry::label::ScanReason;
 use overdue_watch::Looker;
@@ -21,8 +21,8 @@ use crate::settings::{self, Settings};
 
 /// How long calls under way may take after the signal. With what follows, the process is gone within 10 s.
 const DRAIN: Duration = Duration::from_secs(5);
-/// The classes of notifications that keyed timers need.
-pub(crate) const TIMERS_NEED: &str = "Ex";
+/// The flags that the notifications of keyed timers need.
+const TIMERS_NEED: &str = "Ex";
 
 /// Runs the command until a signal.
 ///
@@ -38,21 +38,26 @@ pub(crate) async fn run(_args: &Relay, settings: &Settings, _output: &mut Output
     let nodes = service.step(Nodes::open(&settings.redis, "nodes", &dbs)).await?;
 
     let name = process_name();
-    let reconciler = Reconciler::start(store.clone(), sweeping(relay, &name), service.health.clone());
+    let reconciler = Reconciler::start(store.clone(), sweeping(settings, &name), service.health.clone());
     let mut reconciler = service.step(reconciler).await?;
+    let watches = !rules.is_empty();
+    let needs = needs(mode(relay), relay.grace, watches);
+    let flags = Flags::start(nodes.clone(), relay.keyspace_events, &needs, service.health.clone());
+    let flags = service.step(async { Ok::<_, Error>(flags.await) }).await?;
     let on_gap = || {
-        let sweeper = reconciler.sweep_now();
-        move || sweeper.sweep_now()
+        let (sweeper, look_again) = (reconciler.sweep_now(), flags.look_again());
+        move || {
+            sweeper.sweep_now();
+            look_again();
+        }
     };
     let (on_gap, on_watch_gap) = (on_gap(), on_gap());
 
     let hash = rules.hash();
-    let mut needs = TIMERS_NEED.to_owned();
     let watcher = if rules.is_empty() {
         None
     } else {
         let how = watching(relay, &name);
-        needs.push_str(how.mode.flags());
         let looker = Looker::open(store.clone(), nodes.clone(), rules, relay.value_max);
         let looker = service.step(looker).await?;
         let watcher = Watcher::start(looker.clone(), how, service.health.clone(), on_watch_gap);
@@ -62,32 +67,35 @@ pub(crate) async fn run(_args: &Relay, settings: &Settings, _output: &mut Output
         reconciler.watch(Watching { looker, mets: watcher.mets(), ask_scan });
         Some(watcher)
     };
-    let listener = Listener::start(
-        store.clone(),
-        nodes.clone(),
-        &needs,
-        listening(relay),
-        service.health.clone(),
-        on_gap,
-    );
-    let listener =
-        service.step(async { listener.await.map_err(|error| subscribing(error, store.db())) }).await?;
+    let listener = if hears_timers(relay.grace, watches) {
+        let listener = Listener::start(store.clone(), listening(relay), service.health.clone(), on_gap);
+        Some(service.step(async { listener.await.map_err(|error| subscribing(error, store.db())) }).await?)
+    } else {
+        None
+    };
 
-    let queues: Vec<String> = queues(relay).iter().map(ToString::to_string).collect();
+    let queues: Vec<String> = queues(settings).iter().map(ToString::to_string).collect();
     announce(settings, &store, &queues);
     service.announce();
     service.accompany(&store, Identity { name, role: "relay", queues, rules: hash });
 
     let mut loops = JoinSet::new();
-    let (stop, listen_stop) = (service.stop.clone(), service.stop.clone());
+    let (stop, flags_stop) = (service.stop.clone(), service.stop.clone());
     loops.spawn(async move {
         reconciler.run(stop).await;
         "reconciler"
     });
     loops.spawn(async move {
-        listener.run(listen_stop).await;
-        "listener"
+        flags.run(flags_stop).await;
+        "flags"
     });
+    if let Some(listener) = listener {
+        let stop = service.stop.clone();
+        loops.spawn(async move {
+            listener.run(stop).await;
+            "listener"
+        });
+    }
     if let Some(watcher) = watcher {
         let stop = service.stop.clone();
         loops.spawn(async move {
@@ -103,34 +111,47 @@ pub(crate) async fn run(_args: &Relay, settings: &Settings, _output: &mut Output
     ended
 }
 
-/// Those that were named, and those of the rules; none = all.
-fn queues(relay: &settings::Relay) -> Vec<QueueName> {
-    let mut queues = relay.queues.clone();
+/// Those that were named, and those of the rules and of the plain groups; none = all.
+fn queues(settings: &Settings) -> Vec<QueueName> {
+    let mut queues = settings.relay.queues.clone();
     if !queues.is_empty() {
-        queues.extend(relay.watch.iter().map(|rule| rule.queue.clone()));
+        queues.extend(settings.relay.watch.iter().map(|rule| rule.queue.clone()));
+        queues.extend(settings.groups.iter().map(|rule| rule.queue.clone()));
         queues.sort();
         queues.dedup();
     }
     queues
 }
 
-fn sweeping(relay: &settings::Relay, process: &str) -> overdue_reconciler::Settings {
+fn sweeping(settings: &Settings, process: &str) -> overdue_reconciler::Settings {
+    let relay = &settings.relay;
     overdue_reconciler::Settings {
-        queues: queues(relay),
+        queues: queues(settings),
         grace: relay.grace,
         page: relay.page,
         dead_max: relay.dead_max,
         dead_max_age: relay.dead_max_age,
+        groups: settings.groups.clone(),
         ..overdue_reconciler::Settings::new(process)
     }
 }
 
 fn listening(relay: &settings::Relay) -> overdue_relay::Settings {
-    overdue_relay::Settings {
-        queues: relay.queues.clone(),
-        keyspace_events: relay.keyspace_events,
-        capacity: relay.buffer,
-    }
+    overdue_relay::Settings { queues: relay.queues.clone(), capacity: relay.buffer }
+}
+
+/// Whether a relay with this grace, that watches keys or does not, listens for the notifications of keyed timers. With a
+/// grace of 0 they are a second chance at most; and of watched keys Redis would tell each end twice.
+fn hears_timers(grace: Duration, watches: bool) -> bool {
+    !watches || !grace.is_zero()
+}
+
+/// The flags that such a relay needs in `notify-keyspace-events`, each once.
+pub(crate) fn needs(mode: overdue_relay::Notifications, grace: Duration, watches: bool) -> String {
+    let timers = if hears_timers(grace, watches) { TIMERS_NEED } else { "" };
+    let keys = if watches { mode.flags() } else { "" };
+    let new = keys.chars().filter(|flag| !timers.contains(*flag));
+    timers.chars().chain(new).collect()
 }
 
 /// How a relay with these settings hears of watched keys.
@@ -180,6 +201,7 @@ fn announce(settings: &Settings, store: &Store, queues: &[String]) {
         db = store.db(),
         queues,
         rules = settings.relay.watch.len(),
+        plain_groups = settings.groups.len(),
         "relay starts"
     );
     for warning in settings::watch::warnings(&settings.relay.watch) {

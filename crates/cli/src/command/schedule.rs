@@ -6,7 +6,7 @@ use std::path::Path;
 
 use overdue::{Change, Client, Mode, Raw, Scheduled, When};
 use overdue_protocol::entry::idempotency_key;
-use overdue_protocol::{Generation, QueueName, TimerId};
+use overdue_protocol::{Generation, QueueName, TimerId, TraceParent};
 use serde::Serialize;
 
 use super::place::ROLE;
@@ -54,11 +54,19 @@ pub(crate) async fn run(args: &Schedule, settings: &Settings, output: &mut Outpu
     if args.keyed {
         timer = timer.keyed();
     }
+    if let Some(parent) = args.traceparent.clone().or_else(inherited) {
+        timer = timer.traceparent(parent.as_str());
+    }
     let scheduled = timer.schedule().await?;
     output.object(&answer(&args.queue, &args.id, scheduled, queue.created()))?;
     let now_ms = client.store().time_ms().await.unwrap_or_else(|_| local_ms());
     let line = said(&args.queue, &args.id, scheduled, now_ms);
     if scheduled.change.is_armed() { output.say(line) } else { Err(Failure::new(Exit::NotThere, line)) }
+}
+
+/// The trace of whoever runs this program. As a header that is none of W3C's, a variable that is none is left aside.
+fn inherited() -> Option<TraceParent> {
+    TraceParent::parse(&std::env::var("TRACEPARENT").ok()?).ok()
 }
 
 fn when(when: &schedule::When) -> When {

@@ -7,10 +7,11 @@ use std::io::{self, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use overdue_consumer::{Handler, Outcome, Raw, Timeout};
+use overdue_handlers::Message;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::output::text::{self, IdText, PayloadText, printable, time};
+use crate::output::text::{self, printable, time};
 use crate::output::watched::Watched;
 
 /// Lines that wait for the writer. No more than the handlers that run at once.
@@ -90,45 +91,16 @@ fn line(timeout: &Timeout<Raw>, at_ms: u64) -> Vec<u8> {
 /// For machines.
 #[derive(Serialize)]
 struct Object<'a> {
-    queue: &'a str,
-    group: &'a str,
-    key: String,
     #[serde(flatten)]
-    id: IdText,
-    generation: u64,
-    due_ms: u64,
+    message: Message<'a>,
+    /// When this attempt entered the stream.
     fired_ms: u64,
     /// When the handler began, unix milliseconds on the clock of this machine.
     at_ms: u64,
-    attempt: u32,
-    source: &'static str,
-    #[serde(flatten)]
-    watched: Watched,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    encoding: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    flaw: Option<&'a str>,
-    #[serde(flatten)]
-    payload: PayloadText,
 }
 
 fn object(timeout: &Timeout<Raw>, at_ms: u64) -> Vec<u8> {
-    let object = Object {
-        queue: timeout.queue().as_str(),
-        group: timeout.group().as_str(),
-        key: timeout.key(),
-        id: IdText::new(timeout.id().as_bytes()),
-        generation: timeout.generation(),
-        due_ms: timeout.due_ms(),
-        fired_ms: timeout.fired_ms(),
-        at_ms,
-        attempt: timeout.attempt(),
-        source: timeout.source().as_str(),
-        watched: Watched::from(timeout),
-        encoding: timeout.encoding(),
-        flaw: timeout.flaw(),
-        payload: PayloadText::new(timeout.payload()),
-    };
+    let object = Object { message: timeout.into(), fired_ms: timeout.fired_ms(), at_ms };
     let mut line = serde_json::to_vec(&object).expect("an object of texts and numbers can be written");
     line.push(b'\n');
     line

@@ -5,8 +5,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+pub(crate) use overdue_handlers::{IdText, PayloadText};
 use overdue_protocol::TimerId;
-use serde::Serialize;
 
 /// How many bytes people see of a name that is longer than any id.
 const SHOWN: usize = 64;
@@ -37,43 +37,6 @@ pub(crate) fn id(bytes: &[u8]) -> String {
     }
     let begin = printable(&bytes[..SHOWN]);
     format!("{begin}... ({} bytes)", bytes.len())
-}
-
-/// A timer's id in JSON: `id` when it is UTF-8, else `id_base64`. For `#[serde(flatten)]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) enum IdText {
-    #[serde(rename = "id")]
-    Text(String),
-    #[serde(rename = "id_base64")]
-    Base64(String),
-}
-
-impl IdText {
-    pub(crate) fn new(id: &[u8]) -> Self {
-        text_or_base64(id, Self::Text, Self::Base64)
-    }
-}
-
-/// A payload in JSON: `payload` when it is UTF-8, else `payload_base64`. For `#[serde(flatten)]`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) enum PayloadText {
-    #[serde(rename = "payload")]
-    Text(String),
-    #[serde(rename = "payload_base64")]
-    Base64(String),
-}
-
-impl PayloadText {
-    pub(crate) fn new(payload: &[u8]) -> Self {
-        text_or_base64(payload, Self::Text, Self::Base64)
-    }
-}
-
-fn text_or_base64<T>(bytes: &[u8], text: impl Fn(String) -> T, base64: impl Fn(String) -> T) -> T {
-    match std::str::from_utf8(bytes) {
-        Ok(valid) => text(valid.to_owned()),
-        Err(_) => base64(STANDARD.encode(bytes)),
-    }
 }
 
 /// Unix milliseconds as `2026-01-01T00:00:00.000Z`; as digits when the year would have five.
@@ -116,6 +79,13 @@ pub(crate) fn payload(bytes: &[u8], most: usize) -> String {
         Some((end, _)) => format!("{}... ({} bytes)", &text[..end], bytes.len()),
         None => text,
     }
+}
+
+/// A named value: its name in `W` columns before its first line, the other lines below that.
+pub(crate) fn field<const W: usize>(name: &str, value: &str) -> Vec<String> {
+    let names = std::iter::once(printable(name.as_bytes())).chain(std::iter::repeat(String::new()));
+    let line = |(name, line): (String, &str)| format!("{name:<W$} {}", printable(line.as_bytes()));
+    names.zip(value.lines()).map(line).collect()
 }
 
 /// A number for people: `1,234,567`.
@@ -174,14 +144,6 @@ mod tests {
     fn a_name_longer_than_any_id_is_cut() {
         assert_eq!(id(&[b'x'; 512]).len(), 512);
         assert_eq!(id(&[0xff; 65_536]), "\\xff".repeat(64) + "... (65536 bytes)");
-    }
-
-    #[test]
-    fn json_says_which_of_the_two_it_is() {
-        let json = |value: &IdText| serde_json::to_string(value).unwrap();
-        assert_eq!(json(&IdText::new(b"order-1")), r#"{"id":"order-1"}"#);
-        assert_eq!(json(&IdText::new(b"\xff\x00")), r#"{"id_base64":"/wA="}"#);
-        assert_eq!(serde_json::to_string(&PayloadText::new(b"")).unwrap(), r#"{"payload":""}"#);
     }
 
     #[test]

@@ -79,6 +79,7 @@ async fn beat(store: &Store, identity: &Identity, started: &mut Option<u64>) -> 
         seen,
         queues: identity.queues.clone(),
         rules: identity.rules.clone(),
+        trouble: String::new(),
     };
     store.beat(&identity.name, &member).await
 }

@@ -1,6 +1,7 @@
 //! Settings from the TOML file. Every error says line and column.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -9,11 +10,11 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::key::Entry;
 use super::layers::{Given, Origin};
+use super::list::draft::Draft;
+use super::list::{LISTS, List};
 use super::nearest::nearest;
-use super::table::{ALL, WATCH};
-use super::value::{RULES, value_text};
-use super::watch::Draft;
-use super::watch::table::KEYS;
+use super::table::ALL;
+use super::value::value_text;
 
 /// The largest file that is read, in bytes: a settings file has a few KiB.
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -22,8 +23,8 @@ const MOST_BYTES: u64 = 1024 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     pub(crate) given: Vec<Given>,
-    /// One for each `[[watch]]`, in their order.
-    pub(crate) rules: Vec<Draft>,
+    /// The tables of each list, such as `[[watch]]`, in their order.
+    pub(crate) lists: BTreeMap<&'static str, Vec<Draft>>,
     pub(crate) errors: Vec<String>,
 }
 
@@ -66,16 +67,19 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn take_top(&mut self, table: &DeTable<'_>) {
         for (name, value) in in_order(table) {
-            match value.get_ref() {
-                DeValue::Table(section) if is_section(name.get_ref()) => {
+            match (value.get_ref(), List::of(name.get_ref())) {
+                (DeValue::Array(tables), Some(list)) => {
+                    tables.iter().for_each(|table| self.take_table(list, table));
+                }
+                (DeValue::Table(_), Some(list)) => self.error(name.span(), &List::form(list.name)),
+                (_, Some(list)) => {
+                    self.error(value.span(), &format!("{}: {}", list.name, List::form(list.name)));
+                }
+                (DeValue::Table(section), None) if is_section(name.get_ref()) => {
                     self.take_section(name.get_ref(), section);
                 }
-                DeValue::Array(rules) if name.get_ref() == WATCH.entry.path => {
-                    rules.iter().for_each(|rule| self.take_rule(rule));
-                }
-                DeValue::Table(_) if name.get_ref() == WATCH.entry.path => self.error(name.span(), RULES),
-                DeValue::Table(_) => self.no_section(name),
-                DeValue::Array(items) if is_rules(items) && !is_section(name.get_ref()) => {
+                (DeValue::Table(_), None) => self.no_section(name),
+                (DeValue::Array(items), None) if is_list(items) && !is_section(name.get_ref()) => {
                     self.no_section(name);
                 }
                 _ if is_section(name.get_ref()) => {
@@ -90,12 +94,11 @@ impl Reading<'_> {
     }
 
     fn no_section(&mut self, name: &Spanned<Cow<'_, str>>) {
-        let rules = WATCH.entry.path;
-        let problem = match nearest(name.get_ref(), sections().chain([rules])) {
-            nearest if nearest == rules => format!("the nearest name is [[{rules}]]"),
-            nearest => format!("the nearest name is [{nearest}]"),
-        };
-        self.error(name.span(), &format!("there is no section [{}]; {problem}", name.get_ref()));
+        let nearest = nearest(name.get_ref(), sections().chain(LISTS.map(|list| list.name)));
+        let written =
+            if List::of(nearest).is_some() { format!("[[{nearest}]]") } else { format!("[{nearest}]") };
+        let problem = format!("there is no section [{}]; the nearest name is {written}", name.get_ref());
+        self.error(name.span(), &problem);
     }
 
     fn take_section(&mut self, section: &str, table: &DeTable<'_>) {
@@ -109,14 +112,16 @@ impl Reading<'_> {
         self.contents.given.extend(given);
     }
 
-    fn take_rule(&mut self, rule: &Spanned<DeValue<'_>>) {
-        let DeValue::Table(table) = rule.get_ref() else { return self.error(rule.span(), RULES) };
-        let mut draft = Draft { origin: Origin::File(self.place(rule.span().start)), given: vec![] };
-        for (name, value) in in_order(table) {
-            let path = format!("{}.{}", WATCH.entry.path, name.get_ref());
-            draft.given.extend(self.read(KEYS, &path, name.span(), value));
+    fn take_table(&mut self, list: &'static List, table: &Spanned<DeValue<'_>>) {
+        let DeValue::Table(said) = table.get_ref() else {
+            return self.error(table.span(), &List::form(list.name));
+        };
+        let mut draft = Draft { origin: Origin::File(self.place(table.span().start)), given: vec![] };
+        for (name, value) in in_order(said) {
+            let path = format!("{}.{}", list.name, name.get_ref());
+            draft.given.extend(self.read(list.keys, &path, name.span(), value));
         }
-        self.contents.rules.push(draft);
+        self.contents.lists.entry(list.name).or_default().push(draft);
     }
 
     fn read(
@@ -166,7 +171,7 @@ fn sections() -> impl Iterator<Item = &'static str> {
 }
 
 /// Whether these came from `[[name]]`.
-fn is_rules(items: &DeArray<'_>) -> bool {
+fn is_list(items: &DeArray<'_>) -> bool {
     !items.is_empty() && items.iter().all(|item| matches!(item.get_ref(), DeValue::Table(_)))
 }
 
@@ -199,12 +204,12 @@ mod tests {
 
     #[test]
     fn unknown_names_are_errors_with_line_and_column() {
-        let (_, errors) = read("[relay]\ngrcae = \"5ms\"\n\n[consumer]\nlease = \"3s\"\n");
+        let (_, errors) = read("[relay]\ngrcae = \"5ms\"\n\n[comsume]\nlease = \"3s\"\n");
         assert_eq!(
             errors,
             [
                 "overdue.toml:2:1: there is no setting relay.grcae; the nearest name is relay.grace",
-                "overdue.toml:4:2: there is no section [consumer]; the nearest name is [consume]",
+                "overdue.toml:4:2: there is no section [comsume]; the nearest name is [consume]",
             ]
         );
     }

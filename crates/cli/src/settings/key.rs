@@ -20,8 +20,10 @@ pub(crate) enum Form {
     Number,
     /// `name = ["a", "b"]`; in the environment `a,b`; as a flag once for each.
     List,
-    /// `name = ["a", "b"]`, of patterns, which may hold anything; as text a JSON array.
-    Patterns,
+    /// `name = ["a", "b"]`, of strings that may hold anything; as text a JSON array.
+    Strings,
+    /// `name = true`
+    Switch,
     /// `[[name]]` once for each; in the environment a line for each; as a flag once for each.
     Rules,
 }
@@ -110,6 +112,12 @@ impl<T> Key<T> {
         let (form, flag, secret, verbatim) = (Form::Text, None, false, false);
         let entry = Entry { path, form, flag, default: "", help, values: "", secret, verbatim, example: "" };
         Self { entry, parse }
+    }
+
+    /// The same as another setting, at a place of its own and without a flag.
+    pub(crate) const fn like(path: &'static str, other: &'static Self) -> Self {
+        let entry = Entry { path, flag: None, ..other.entry };
+        Self { entry, parse: other.parse }
     }
 
     /// The default, read.

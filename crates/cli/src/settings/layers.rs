@@ -7,7 +7,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::key::{Entry, Key};
-use super::watch::Draft;
+use super::list::List;
+use super::list::draft::Draft;
 use super::{environment, file};
 
 /// Where a value comes from, weakest first.
@@ -53,8 +54,8 @@ impl Eq for Entry {}
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layers {
     given: BTreeMap<&'static str, Given>,
-    /// The watch rules of the file.
-    rules: Vec<Draft>,
+    /// The tables of each list in the file.
+    lists: BTreeMap<&'static str, Vec<Draft>>,
     errors: Vec<String>,
     file: Option<PathBuf>,
 }
@@ -71,7 +72,7 @@ impl Layers {
         let environment = environment::read(variables);
         layers.file = config.or(environment.config);
         let from_file = layers.file.as_deref().map(file::read).unwrap_or_default();
-        layers.rules = from_file.rules;
+        layers.lists = from_file.lists;
         let from_file = (from_file.given, from_file.errors);
         for (given, errors) in [from_file, (environment.given, environment.errors), (flags, vec![])] {
             layers.given.extend(given.into_iter().map(|given| (given.entry.path, given)));
@@ -85,9 +86,9 @@ impl Layers {
         self.file.as_ref()
     }
 
-    /// The watch rules of the file, in their order.
-    pub(crate) fn rules(&self) -> &[Draft] {
-        &self.rules
+    /// The tables of a list in the file, in their order.
+    pub(crate) fn drafts(&self, list: &List) -> Vec<Draft> {
+        self.lists.get(list.name).cloned().unwrap_or_default()
     }
 
     /// What was given for a setting, or its default, and where.

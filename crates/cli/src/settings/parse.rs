@@ -4,7 +4,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use overdue_protocol::QueueName;
+use overdue_protocol::call::From;
+use overdue_protocol::{GroupName, QueueName};
 
 use super::Listen;
 
@@ -84,7 +85,30 @@ pub(crate) fn choice<T: Copy>(text: &str, words: &[(&'static str, T)]) -> Result
 /// Queue names between commas.
 pub(crate) fn queues(text: &str) -> Result<Vec<QueueName>, String> {
     let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-    names.map(|name| QueueName::new(name).map_err(|error| error.to_string())).collect()
+    names.map(queue).collect()
+}
+
+/// A queue's name.
+pub(crate) fn queue(text: &str) -> Result<QueueName, String> {
+    QueueName::new(text).map_err(|error| error.to_string())
+}
+
+/// A group's name.
+pub(crate) fn group(text: &str) -> Result<GroupName, String> {
+    GroupName::new(text).map_err(|error| error.to_string())
+}
+
+/// Where a new group begins.
+pub(crate) fn from(text: &str) -> Result<From, String> {
+    choice(text, &[("oldest", From::Oldest), ("new", From::New)])
+}
+
+/// Checks the scheme; whoever sends requests there reads the rest.
+pub(crate) fn web_url(text: &str) -> Result<String, String> {
+    if ["http://", "https://"].iter().any(|scheme| text.starts_with(scheme) && text.len() > scheme.len()) {
+        return Ok(text.to_owned());
+    }
+    Err("not a web address: write it like https://example.com/timeouts".to_owned())
 }
 
 /// `address:port` or `off`.

@@ -1,8 +1,8 @@
 //! `overdue config sample`: the settings file with everything in it, commented out.
 
 use super::key::{Entry, Form};
-use super::table::{ALL, WATCH};
-use super::watch::table::KEYS;
+use super::list::{LISTS, List};
+use super::table::ALL;
 
 const WIDTH: usize = 100;
 const HEAD: &str = "\
@@ -11,9 +11,6 @@ const HEAD: &str = "\
 # Overdue reads the file that --config or OVERDUE_CONFIG names, and no other. Check it with
 #   overdue config check --config FILE
 ";
-
-/// Stands before the one rule.
-const RULE: &str = "Below is one rule with all it can say; only pattern and queue it must.";
 
 /// The sample, ready to be written to a file. As it stands it changes nothing.
 pub(crate) fn sample() -> String {
@@ -27,13 +24,15 @@ pub(crate) fn sample() -> String {
         }
         text += &format!("\n{}#{name} = {}\n", comment(entry), toml_value(entry));
     }
-    text + &rule()
+    LISTS.into_iter().fold(text, |text, list| text + &one_of(list))
 }
 
-/// The block of one watch rule.
-fn rule() -> String {
-    let mut text = format!("\n{}{}#[[{}]]\n", comment(&WATCH.entry), wrap(RULE), WATCH.entry.path);
-    for entry in KEYS {
+/// The block of one table of a list.
+fn one_of(list: &List) -> String {
+    let setting = ALL.iter().copied().find(|entry| entry.path == list.name);
+    let setting = setting.map(comment).unwrap_or_default();
+    let mut text = format!("\n{setting}{}#[[{}]]\n", wrap(list.about), list.name);
+    for entry in list.keys {
         let (_, name) = entry.section_and_name();
         text += &format!("\n{}#{name} = {}\n", wrap(&about(entry)), toml_value(entry));
     }
@@ -65,7 +64,7 @@ fn wrap(text: &str) -> String {
 
 fn toml_value(entry: &Entry) -> String {
     match entry.form {
-        Form::Number | Form::Patterns => entry.sample().to_owned(),
+        Form::Number | Form::Strings | Form::Switch => entry.sample().to_owned(),
         Form::Text => format!("{:?}", entry.sample()),
         Form::Rules => "[]".to_owned(),
         Form::List => {
@@ -84,7 +83,7 @@ mod tests {
     #[test]
     fn as_it_stands_it_sets_nothing() {
         let said = read_settings("sample", &sample());
-        assert!(said.given.is_empty() && said.rules.is_empty() && said.errors.is_empty(), "{said:?}");
+        assert!(said.given.is_empty() && said.lists.is_empty() && said.errors.is_empty(), "{said:?}");
     }
 
     #[test]
@@ -97,8 +96,13 @@ mod tests {
         let defaults = ALL.iter().filter(|entry| entry.form != Form::Rules);
         let defaults: Vec<_> = defaults.map(|entry| (entry.path, entry.default)).collect();
         assert_eq!(texts(&said.given), defaults);
-        let samples: Vec<_> = KEYS.iter().map(|entry| (entry.path, entry.sample())).collect();
-        assert_eq!(said.rules.iter().map(|rule| texts(&rule.given)).collect::<Vec<_>>(), [samples]);
+        for list in LISTS {
+            let tight = |entry: &Entry| entry.sample().replace("\", \"", "\",\"");
+            let samples: Vec<_> = list.keys.iter().map(|entry| (entry.path, tight(entry))).collect();
+            let [said] = &said.lists[list.name][..] else { panic!("one of each: {said:?}") };
+            let said = texts(&said.given).into_iter().map(|(path, text)| (path, text.to_owned()));
+            assert_eq!(said.collect::<Vec<_>>(), samples);
+        }
     }
 
     fn texts(given: &[Given]) -> Vec<(&str, &str)> {

@@ -3,10 +3,11 @@
 use overdue_protocol::watch::Rule;
 use serde::Serialize;
 
-use super::key::Form;
-use super::layers::Layers;
+use super::key::{Entry, Form};
+use super::layers::{Given, Layers, Origin};
+use super::list::List;
 use super::table::{ALL, WATCH};
-use super::watch;
+use super::{consumer, group, watch};
 use crate::output::{Row, text};
 
 /// One setting as it is in effect. A password shows as `***`.
@@ -32,7 +33,7 @@ impl Row for Effective {
     }
 }
 
-/// Every setting, in the order of the table, then the watch rules: `rules` is what the layers resolve to.
+/// Every setting, in the order of the table, then the lists: `rules` is what the layers resolve to.
 pub(crate) fn effective(layers: &Layers, rules: &[Rule]) -> Vec<Effective> {
     let scalars = ALL.iter().filter(|entry| entry.form != Form::Rules).map(|entry| {
         let given = layers.look_up(entry);
@@ -42,32 +43,57 @@ pub(crate) fn effective(layers: &Layers, rules: &[Rule]) -> Vec<Effective> {
             from: given.origin.to_string(),
         }
     });
-    scalars.chain(watched(layers, rules)).collect()
+    let lists = watched(layers, rules).into_iter();
+    scalars.chain(lists).chain(listed(layers, &group::LIST)).chain(listed(layers, &consumer::LIST)).collect()
 }
 
 /// `watch.<rule>.<key>` for all that a rule can say; one line when there is no rule.
 fn watched(layers: &Layers, rules: &[Rule]) -> Vec<Effective> {
     if rules.is_empty() {
-        let from = layers.look_up(&WATCH.entry).origin.to_string();
-        return vec![Effective { name: WATCH.entry.path.to_owned(), value: String::new(), from }];
+        return vec![none(&watch::LIST, &layers.look_up(&WATCH.entry).origin)];
     }
     let drafts = watch::drafts(layers);
     let shown = drafts.iter().zip(rules).flat_map(|(draft, rule)| {
-        watch::table::KEYS.iter().map(move |entry| {
-            let (section, key) = entry.section_and_name();
-            let given = draft.look_up(entry);
-            // These two have defaults that depend on other settings.
-            let value = match key {
-                "name" => rule.name.to_string(),
-                "db" => rule.db.to_string(),
-                _ => given.text,
-            };
-            Effective {
-                name: format!("{section}.{}.{key}", rule.name),
-                value,
-                from: given.origin.to_string(),
-            }
-        })
+        // These two have defaults that depend on other settings.
+        let value = |entry: &'static Entry| match entry.section_and_name() {
+            (_, "name") => Some(rule.name.to_string()),
+            (_, "db") => Some(rule.db.to_string()),
+            _ => None,
+        };
+        let name = rule.name.as_str();
+        watch::LIST.keys.iter().map(move |entry| line(name, entry, value(entry), &draft.look_up(entry)))
     });
     shown.collect()
+}
+
+/// `<list>.<its name>.<key>` for all that a table of the list can say; one line when there is none.
+fn listed(layers: &Layers, list: &'static List) -> Vec<Effective> {
+    let drafts = layers.drafts(list);
+    if drafts.is_empty() {
+        return vec![none(list, &Origin::Default)];
+    }
+    let shown = drafts.iter().flat_map(|draft| {
+        let names = list.keys.iter().filter(|entry| list.named_by.contains(&entry.section_and_name().1));
+        let names: Vec<String> = names.map(|entry| draft.look_up(entry).text).collect();
+        let name = names.join(".");
+        let given = |entry: &'static Entry| match (draft.said(entry), list.fallback(entry)) {
+            (None, Some(fallback)) => layers.look_up(fallback),
+            _ => draft.look_up(entry),
+        };
+        list.keys.iter().map(move |entry| line(&name, entry, None, &given(entry))).collect::<Vec<_>>()
+    });
+    shown.collect()
+}
+
+fn none(list: &List, origin: &Origin) -> Effective {
+    Effective { name: list.name.to_owned(), value: String::new(), from: origin.to_string() }
+}
+
+fn line(of: &str, entry: &Entry, value: Option<String>, given: &Given) -> Effective {
+    let (list, key) = entry.section_and_name();
+    Effective {
+        name: format!("{list}.{of}.{key}"),
+        value: value.unwrap_or_else(|| entry.shown(&given.text)),
+        from: given.origin.to_string(),
+    }
 }

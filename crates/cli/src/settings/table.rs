@@ -205,7 +205,7 @@ table! {
         })
         .flag(Consume, "limit", "DURATION")
         .default("1h")
-        .values("A duration from 10ms to 24h; off = no limit");
+        .values("A duration from 10ms to 24h; off = no limit. Not set = 30s for a webhook");
     CONSUME_GRACE: Duration =
         Key::new("consume.grace", "How long handlers may go on after SIGTERM; then their timeouts are given back.", |t| {
             duration(t, Duration::ZERO, HOUR)
@@ -225,4 +225,21 @@ table! {
         })
         .default("1h")
         .values("A duration from 10ms to 24h");
+    CONSUME_PROBE_MAX: Duration =
+        Key::new("consume.probe_max", "The longest wait between two tries of an endpoint that can't be reached.", |t| {
+            duration(t, SECOND, HOUR)
+        })
+        .default("25s")
+        .values("A duration from 1s to 1h; it doubles from 1s. Meanwhile nothing else is tried");
+    CONSUME_WEBHOOK_CONNECTIONS: usize =
+        Key::new("consume.webhook_connections", "Requests to one webhook endpoint at the same time.", |t| number(t, 1, 10_000))
+        .form(Form::Number)
+        .default("16")
+        .values("1 to 10000");
+    CONSUME_WEBHOOK_CA_FILE: Option<PathBuf> =
+        Key::new("consume.webhook_ca_file", "A PEM file with the authorities to trust for webhooks.", |t| {
+            Ok(optional(t).map(PathBuf::from))
+        })
+        .flag(Consume, "webhook-ca-file", "FILE")
+        .values("Not set = those of the system");
 }

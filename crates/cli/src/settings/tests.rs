@@ -26,6 +26,13 @@ pub(super) fn errors(config: Option<PathBuf>, flags: Vec<Given>, variables: &[(&
     Settings::resolve(layers(config, flags, variables)).unwrap_err()
 }
 
+/// What is wrong with a file, with `-` for its path.
+pub(super) fn wrong(text: &str) -> Vec<String> {
+    let (_dir, path) = file(text);
+    let errors = errors(Some(path.clone()), vec![], &[]);
+    errors.into_iter().map(|line| line.replace(path.to_str().unwrap(), "-")).collect()
+}
+
 #[test]
 fn the_defaults_are_valid_and_as_documented() {
     let settings = Settings::resolve(Layers::default()).unwrap();

@@ -11,52 +11,29 @@ use std::collections::BTreeMap;
 use overdue_protocol::QueueName;
 use overdue_protocol::watch::{Glob, Payload, Rule, Template};
 
-use super::key::{Entry, Key};
-use super::layers::{Given, Layers, Origin};
+use super::layers::{Layers, Origin};
+use super::list::List;
+use super::list::draft::Draft;
 use super::table::WATCH;
 use table::Carried;
 
 /// The most rules: each event of a watched key is held against all of them, here and in Redis.
 const MOST: usize = 256;
 
-/// A rule as it was given; nothing in it is known to be valid yet.
-#[derive(Clone, Debug)]
-pub(crate) struct Draft {
-    /// Where it begins.
-    pub(crate) origin: Origin,
-    /// What it says.
-    pub(crate) given: Vec<Given>,
-}
-
-impl Draft {
-    /// What it says for `entry`, or the default.
-    pub(crate) fn look_up(&self, entry: &'static Entry) -> Given {
-        let default = || Given { entry, text: entry.default.to_owned(), origin: Origin::Default };
-        self.given.iter().find(|given| given.entry == entry).cloned().unwrap_or_else(default)
-    }
-
-    fn read<T>(&self, layers: &mut Layers, key: &'static Key<T>) -> T {
-        layers.parse(key, &self.look_up(&key.entry)).unwrap_or_else(|| key.default_value())
-    }
-
-    /// As [`Draft::read`], for what a rule must say.
-    fn demand<T>(&self, layers: &mut Layers, key: &'static Key<T>) -> Option<T> {
-        let given = self.look_up(&key.entry);
-        if given.origin == Origin::Default {
-            let (path, (_, name), example) =
-                (key.entry.path, key.entry.section_and_name(), key.entry.example);
-            layers.note(&self.origin, &format!("{path} is missing: write it like {name} = {example:?}"));
-            return None;
-        }
-        layers.parse(key, &given)
-    }
-}
+/// `[[watch]]`
+pub(crate) static LIST: List = List {
+    name: "watch",
+    keys: table::KEYS,
+    about: "Below is one rule with all it can say; only pattern and queue it must.",
+    named_by: &["name"],
+    section: None,
+};
 
 /// The rules of the strongest layer that has any.
 pub(crate) fn drafts(layers: &Layers) -> Vec<Draft> {
     let given = layers.look_up(&WATCH.entry);
     if given.origin == Origin::Default {
-        return layers.rules().to_vec();
+        return layers.drafts(&LIST);
     }
     let shorts = (WATCH.parse)(&given.text).unwrap_or_default();
     shorts.into_iter().map(|short| short.draft(&given.origin)).collect()

@@ -16,11 +16,18 @@ pub enum Holder {
     Others {
         /// The lease, in milliseconds.
         lease_ms: u64,
+        /// The claimed entries will run alone, and are counted so: [`ClaimedEntry::deliveries`] grows by 1.
+        alone: bool,
     },
     /// Our own, except those in hand.
     Own {
         /// The entries in hand.
         in_hand: Vec<EntryId>,
+    },
+    /// Our own that were begun alone and go on among others: the counter of each is taken back by 1; nothing is claimed.
+    Among {
+        /// The entries.
+        entries: Vec<EntryId>,
     },
 }
 
@@ -33,7 +40,8 @@ pub struct Claim {
     pub holder: Holder,
     /// Only entries after this one.
     pub after: EntryId,
-    /// The most entries; at most 256. Payload is bounded by [`super::fire::PAGE_BYTES`] too.
+    /// The most entries; at most 256. Payload is bounded by [`super::fire::PAGE_BYTES`] too. 0 is a look, for
+    /// [`Holder::Others`]: nothing is claimed, and [`Claimed::next`] is the first entry that could be.
     pub limit: u32,
 }
 
@@ -44,7 +52,7 @@ pub struct ClaimedEntry {
     pub entry: RawEntry,
     /// Who held it.
     pub holder: Bytes,
-    /// How often Redis delivered it. Not the attempt.
+    /// Redis' delivery counter after this claim: less 1, how often the entry was begun alone. Not the attempt.
     pub deliveries: u64,
 }
 
@@ -55,7 +63,7 @@ pub struct Claimed {
     pub entries: Vec<ClaimedEntry>,
     /// Entries that were pending but deleted by somebody: acknowledged.
     pub gone: u64,
-    /// Where to go on; `None` when there is nothing behind.
+    /// Where to go on; `None` when there is nothing behind. Of a look: the first entry that could be claimed.
     pub next: Option<EntryId>,
 }
 
@@ -78,8 +86,10 @@ impl Call for Claim {
     fn args(&self) -> Vec<Bytes> {
         let mut args = vec![text(self.by.group.as_str()), self.by.consumer.clone()];
         let (whose, idle, in_hand) = match &self.holder {
-            Holder::Others { lease_ms } => ("others", *lease_ms, &[][..]),
+            Holder::Others { lease_ms, alone: false } => ("others", *lease_ms, &[][..]),
+            Holder::Others { lease_ms, alone: true } => ("alone", *lease_ms, &[][..]),
             Holder::Own { in_hand } => ("own", 0, in_hand.as_slice()),
+            Holder::Among { entries } => ("among", 0, entries.as_slice()),
         };
         args.extend([
             text(whose),

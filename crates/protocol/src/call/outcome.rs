@@ -22,7 +22,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    fn what(&self, verb: &str, count: usize) -> String {
+    pub(super) fn what(&self, verb: &str, count: usize) -> String {
         format!(
             "{verb} {count} timeout(s) of group {} in {}/{}",
             self.group,
@@ -31,7 +31,7 @@ impl Standing {
         )
     }
 
-    fn who(&self) -> Vec<Bytes> {
+    pub(super) fn who(&self) -> Vec<Bytes> {
         vec![text(self.group.as_str()), self.consumer.clone()]
     }
 }
@@ -54,6 +54,8 @@ pub struct Complete {
     pub by: Standing,
     /// The entries; at most 1,000.
     pub items: Vec<CompleteItem>,
+    /// The most finished timeouts that the partition's history keeps; 0 for none.
+    pub history: u32,
 }
 
 /// The answer of [`Complete`].
@@ -78,12 +80,18 @@ impl Call for Complete {
     }
 
     fn keys(&self) -> Vec<Bytes> {
-        vec![self.by.partition.stream(), self.by.partition.tally()]
+        let p = &self.by.partition;
+        let mut keys = vec![p.stream(), p.tally()];
+        if self.history > 0 {
+            keys.push(p.history());
+        }
+        keys
     }
 
     fn args(&self) -> Vec<Bytes> {
-        let mut args = Vec::with_capacity(1 + self.items.len() * 2);
-        args.push(text(self.by.group.as_str()));
+        let mut args = Vec::with_capacity(3 + self.items.len() * 2);
+        args.extend(self.by.who());
+        args.push(number(self.history));
         for item in &self.items {
             let (id, flag) = match item {
                 CompleteItem::Done(id) => (id, "all"),
@@ -167,10 +175,7 @@ impl Call for Retry {
     }
 
     fn args(&self) -> Vec<Bytes> {
-        let mut args = self.by.who();
-        args.push(self.by.partition.wake());
-        args.extend(self.items.iter().flat_map(|item| [item.entry.to_bytes(), number(item.delay_ms)]));
-        args
+        requeue_args(&self.by, &self.items)
     }
 
     fn answer(&self, reply: Reply) -> Result<Vec<Words>, Malformed> {
@@ -183,13 +188,20 @@ fn requeue_keys(by: &Standing) -> Vec<Bytes> {
     vec![p.stream(), p.retry_index(), p.retry_timers(), p.tally()]
 }
 
-/// Hands delivered timeouts back, due now, with the same attempt. Fenced.
+fn requeue_args(by: &Standing, items: &[RetryItem]) -> Vec<Bytes> {
+    let mut args = by.who();
+    args.push(by.partition.wake());
+    args.extend(items.iter().flat_map(|item| [item.entry.to_bytes(), number(item.delay_ms)]));
+    args
+}
+
+/// Hands delivered timeouts back, each after a while (0: at once), with the same attempt. Fenced.
 #[derive(Clone, Debug)]
 pub struct Release {
     /// Who says so.
     pub by: Standing,
     /// The entries; at most 256.
-    pub entries: Vec<EntryId>,
+    pub items: Vec<RetryItem>,
 }
 
 impl Call for Release {
@@ -201,7 +213,7 @@ impl Call for Release {
     }
 
     fn what(&self) -> String {
-        self.by.what("release", self.entries.len())
+        self.by.what("release", self.items.len())
     }
 
     fn keys(&self) -> Vec<Bytes> {
@@ -209,14 +221,11 @@ impl Call for Release {
     }
 
     fn args(&self) -> Vec<Bytes> {
-        let mut args = self.by.who();
-        args.push(self.by.partition.wake());
-        args.extend(self.entries.iter().map(|entry| entry.to_bytes()));
-        args
+        requeue_args(&self.by, &self.items)
     }
 
     fn answer(&self, reply: Reply) -> Result<Vec<Words>, Malformed> {
-        words(reply, self.entries.len())
+        words(reply, self.items.len())
     }
 }
 

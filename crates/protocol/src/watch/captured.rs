@@ -6,6 +6,10 @@ use bytes::Bytes;
 use rmp::encode::{write_array_len, write_map_len, write_str_len, write_u64};
 
 use super::Found;
+use crate::record::Cursor;
+
+/// The words for encodings and flaws.
+const KNOWN: [&str; 6] = ["raw", "json", "msgpack", "no_value", "value_too_large", "value_type"];
 
 /// A payload for a watched key, or what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +41,19 @@ impl Captured {
             Found::OtherType => bad("value_type"),
             Found::Missing => bad("no_value"),
         }
+    }
+
+    /// Reads what [`Captured::pack`] writes; `None` when it is something else. Words of later versions are left out.
+    #[must_use]
+    pub fn unpack(raw: &Bytes) -> Option<Self> {
+        let mut at = Cursor::new(raw);
+        if at.array()? < 4 {
+            return None;
+        }
+        let known = |word: &Bytes| KNOWN.into_iter().find(|known| word == known).unwrap_or_default();
+        let captured_ms = at.uint()?;
+        let (encoding, payload, flaw) = (at.bytes()?, at.bytes()?, at.bytes()?);
+        Some(Self { captured_ms, encoding: known(&encoding), payload, flaw: known(&flaw) })
     }
 
     /// MessagePack `[captured_ms, enc, payload, flaw]`: the number in 8 bytes, the others in the `str` family.
@@ -111,6 +128,8 @@ mod tests {
     fn captured_vectors() {
         let string = Captured::of(Found::String(Bytes::from_static(b"\xff\0")), 1_764_530_000_000);
         assert_eq!(string.pack(), &b"\x94\xcf\x00\x00\x01\x9a\xd6\x2f\x10\x80\xa3raw\xa2\xff\0\xa0"[..]);
+        assert_eq!(Captured::unpack(&string.pack()), Some(string));
+        assert_eq!(Captured::unpack(&Bytes::from_static(b"\x93\x01\xa0\xa0")), None);
         assert_eq!(
             Captured::of(Found::Missing, 0).pack(),
             &b"\x94\xcf\0\0\0\0\0\0\0\0\xa0\xa0\xa8no_value"[..]

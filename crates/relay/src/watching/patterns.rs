@@ -26,10 +26,18 @@ pub fn of(rules: &Rules, mode: Notifications, keyspace: &Keyspace) -> Vec<Bytes>
         for rule in rules.all() {
             patterns.insert(space(rule.db, rule.pattern.as_bytes()));
         }
-        let canaries = canaries(keyspace);
-        patterns.extend(rules.dbs().first().map(|&db| space(db, &canaries)));
+        patterns.extend(rules.dbs().first().map(|&db| ends_of_canaries(db, mode, keyspace)));
     }
     patterns.into_iter().collect()
+}
+
+/// Where a server tells of the ends of all canaries in a database.
+#[must_use]
+pub fn ends_of_canaries(db: u8, mode: Notifications, keyspace: &Keyspace) -> Bytes {
+    match mode {
+        Notifications::Keyspace => space(db, &canaries(keyspace)),
+        Notifications::Keyevent => Bytes::from(format!("__keyevent@{db}__:expired")),
+    }
 }
 
 fn space(db: u8, keys: &[u8]) -> Bytes {

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use overdue_protocol::partition::slot;
+
 use super::peer::Peer;
 use crate::endpoint::Endpoint;
 use crate::topology::Primary;
@@ -98,10 +100,6 @@ impl Map {
         let of = |node: &Node| dbs.iter().map(|&db| Feed { node: node.clone(), db }).collect::<Vec<_>>();
         self.peers.keys().flat_map(of).collect()
     }
-}
-
-fn slot(key: &[u8]) -> u16 {
-    fred::util::redis_keyslot(key)
 }
 
 /// The least number for each node that lies in a slot of its own.

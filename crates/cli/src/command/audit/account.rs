@@ -61,6 +61,8 @@ pub(super) struct Group {
     pub(super) live: i64,
     /// Whether it has books: groups that nobody of ours joined have none, and nothing is proven for them.
     pub(super) kept: bool,
+    /// Its consumers only acknowledge: what they have done counts when it is deleted.
+    pub(super) plain: bool,
     /// It has books, but was removed from the stream: it would begin at the oldest entry again.
     pub(super) gone: bool,
     #[serde(flatten)]
@@ -204,6 +206,7 @@ impl Group {
         self.waiting += other.waiting;
         self.live += other.live;
         self.kept &= other.kept;
+        self.plain |= other.plain;
         self.gone |= other.gone;
         self.difference.add(other.difference);
     }

@@ -117,6 +117,7 @@ fn group(stand: &Stand, reader: &Reader, waiting: i64) -> Group {
         waiting,
         live: reader.live,
         kept: stand.tally.contains_key(&GroupCounter::Base.field(&reader.group)),
+        plain: reader.plain,
         gone: reader.gone,
         ..Group::default()
     }
@@ -126,11 +127,13 @@ fn signed(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// Counts what is live for one group: not finished by it, and not addressed to another.
+/// Counts what is live for one group: not finished by it, and not addressed to another. Of a plain group all that is
+/// there: nobody counts its acknowledgements, but what is deleted.
 struct Reader<'a> {
     store: &'a Store,
     partition: &'a Partition,
     group: GroupName,
+    plain: bool,
     /// Not in the stream: it would begin at the oldest entry.
     gone: bool,
     /// The last entry that was delivered to it.
@@ -146,10 +149,12 @@ impl<'a> Reader<'a> {
     /// `None` for foreign groups whose names can't be names of ours: they have no books.
     fn new(store: &'a Store, partition: &'a Partition, stand: &Stand, name: &str) -> Option<Self> {
         let info = stand.groups.iter().find(|group| group.name == name);
+        let group = GroupName::new(name).ok()?;
         Some(Self {
             store,
             partition,
-            group: GroupName::new(name).ok()?,
+            plain: stand.tally.contains_key(&tally::plain(&group)),
+            group,
             gone: info.is_none(),
             read: info.map_or(EntryId::ZERO, |info| info.last_delivered),
             held: VecDeque::new(),
@@ -163,7 +168,7 @@ impl<'a> Reader<'a> {
     async fn count(&mut self, page: &[RawEntry]) -> Result<(), Failure> {
         for entry in page {
             let for_us = entry.field("group").is_none_or(|group| group == self.group.as_str());
-            if for_us && (entry.id > self.read || self.holds(entry.id).await?) {
+            if for_us && (self.plain || entry.id > self.read || self.holds(entry.id).await?) {
                 self.live += 1;
             }
         }

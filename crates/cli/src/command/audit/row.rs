@@ -41,6 +41,7 @@ impl Row for Group {
             true => numbers(&[self.difference.lost, self.difference.twice]),
             false => vec!["?".to_owned(), "?".to_owned()],
         };
-        [vec![self.group.clone()], left, vec!["=".to_owned()], right, difference].concat()
+        let plain = if self.plain { " (plain)" } else { "" };
+        [vec![format!("{}{plain}", self.group)], left, vec!["=".to_owned()], right, difference].concat()
     }
 }

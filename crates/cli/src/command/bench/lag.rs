@@ -53,7 +53,7 @@ pub(super) async fn run(args: &Lag, output: &mut Output) -> Result<(), Failure> 
 
 /// One row, and what should not be in it.
 async fn measure(keys: u32, progress: &mut Progress) -> Result<(Row, Vec<String>), Failure> {
-    let redis = blocking(|| Redis::start(Options { notify: "Ex".into(), ..Options::default() })).await?;
+    let redis = blocking(|| Redis::start(Options::default())).await?;
     let redis = Arc::new(redis);
     let loading = redis.clone();
     blocking(move || background::load(&mut loading.connection()?, keys)).await?;

@@ -1,8 +1,9 @@
 //! A dead letter on paper.
 
-use bytes::Bytes;
+use std::collections::BTreeMap;
+
 use overdue_protocol::entry::idempotency_key;
-use overdue_protocol::{GroupName, QueueName, RawEntry, TimerId};
+use overdue_protocol::{QueueName, RawEntry, TimerId};
 use serde::Serialize;
 
 use crate::args::value::Letter;
@@ -12,19 +13,47 @@ use crate::output::watched::Watched;
 
 /// How many characters of a reason a list shows.
 const REASON: usize = 100;
+/// The fields of a letter that have a line of their own.
+const KNOWN: [&str; 22] = [
+    "group",
+    "reason",
+    "detail",
+    "buried",
+    "by",
+    "entry",
+    "id",
+    "gen",
+    "due",
+    "fired",
+    "src",
+    "kind",
+    "payload",
+    "enc",
+    "attempt",
+    "flaw",
+    "trace",
+    "rule",
+    "db",
+    "proof",
+    "captured_ms",
+    "cause",
+];
 
-/// Whether a letter is of `group`; every letter is of `None`.
-pub(super) fn is_of(letter: &RawEntry, group: Option<&GroupName>) -> bool {
-    group.is_none_or(|group| letter.field("group").is_some_and(|name| name == group.as_str()))
+/// When it was buried, unix ms. A letter that does not say so was not written by a script of ours: then it is its
+/// place in the stream.
+pub(crate) fn buried_ms(letter: &RawEntry) -> u64 {
+    number(letter, "buried").unwrap_or(letter.id.ms)
 }
 
 /// A letter in a list. Any field may be missing: malformed entries are dead letters.
 #[derive(Serialize)]
-pub(super) struct Line {
-    letter: String,
-    buried: Option<String>,
+pub(crate) struct Line {
+    pub(crate) letter: String,
+    buried: String,
+    buried_ms: u64,
     group: Option<String>,
-    attempt: Option<u64>,
+    attempts: Option<u64>,
+    by: Option<String>,
     reason: Option<String>,
     detail: Option<String>,
     #[serde(flatten)]
@@ -34,50 +63,56 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn new(partition: u32, entry: &RawEntry) -> Self {
+    pub(crate) fn new(partition: u32, entry: &RawEntry) -> Self {
         let id = entry.field("id");
+        let buried_ms = buried_ms(entry);
         Self {
             letter: Letter { partition, entry: entry.id }.to_string(),
-            buried: number(entry, "buried").map(text::time),
+            buried: text::time(buried_ms),
+            buried_ms,
             group: lossy(entry, "group"),
-            attempt: entry.field("attempt").map_or(Some(1), |_| number(entry, "attempt")),
+            attempts: entry.field("attempt").map_or(Some(1), |_| number(entry, "attempt")),
+            by: lossy(entry, "by"),
             reason: lossy(entry, "reason"),
             detail: lossy(entry, "detail"),
             id: id.map(|id| IdText::new(id)),
             shown: id.map_or_else(|| "-".to_owned(), |id| text::id(id)),
         }
     }
+
+    /// Why it is dead, on one line.
+    fn why(&self) -> String {
+        let reason = or_dash(self.reason.as_ref());
+        match self.detail.as_deref().filter(|detail| !detail.is_empty()) {
+            Some(detail) => format!("{reason}: {}", text::payload(detail.as_bytes(), REASON)),
+            None => reason,
+        }
+    }
+}
+
+fn or_dash(text: Option<&String>) -> String {
+    text.map_or_else(|| "-".to_owned(), |text| text::printable(text.as_bytes()))
 }
 
 impl Row for Line {
-    const COLUMNS: &'static [&'static str] = &["LETTER", "BURIED", "GROUP", "ATTEMPT", "ID", "REASON"];
+    const COLUMNS: &'static [&'static str] = &["LETTER", "BURIED", "GROUP", "ATTEMPTS", "BY", "ID", "REASON"];
 
     fn cells(&self) -> Vec<String> {
-        let or_dash = |text: &Option<String>| {
-            text.clone().map_or_else(|| "-".to_owned(), |t| text::printable(t.as_bytes()))
-        };
-        let attempt = self.attempt.map_or_else(|| "-".to_owned(), |n| n.to_string());
-        let detail = self.detail.as_deref().filter(|detail| !detail.is_empty());
-        let reason = match detail {
-            Some(detail) => {
-                format!("{}: {}", or_dash(&self.reason), text::payload(detail.as_bytes(), REASON))
-            }
-            None => or_dash(&self.reason),
-        };
         vec![
             self.letter.clone(),
-            or_dash(&self.buried),
-            or_dash(&self.group),
-            attempt,
+            self.buried.clone(),
+            or_dash(self.group.as_ref()),
+            self.attempts.map_or_else(|| "-".to_owned(), |n| n.to_string()),
+            or_dash(self.by.as_ref()),
             self.shown.clone(),
-            reason,
+            self.why(),
         ]
     }
 }
 
 /// A letter with all its fields.
 #[derive(Serialize)]
-pub(super) struct Whole {
+pub(crate) struct Whole {
     #[serde(flatten)]
     line: Line,
     queue: String,
@@ -87,25 +122,33 @@ pub(super) struct Whole {
     due_ms: Option<u64>,
     fired: Option<String>,
     source: Option<String>,
+    entry: Option<String>,
     #[serde(flatten)]
     watched: Watched,
     encoding: Option<String>,
-    by: Option<String>,
     flaw: Option<String>,
+    trace: Option<String>,
+    bytes: usize,
     #[serde(flatten)]
     payload: Option<PayloadText>,
+    /// Fields that this version does not know.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    other: BTreeMap<String, String>,
     #[serde(skip)]
     whole_id: Option<String>,
     #[serde(skip)]
-    bytes: Bytes,
+    shown: String,
 }
 
 impl Whole {
-    pub(super) fn new(queue: &QueueName, partition: u32, entry: &RawEntry) -> Self {
+    pub(crate) fn new(queue: &QueueName, partition: u32, entry: &RawEntry) -> Self {
         let id = entry.field("id").and_then(|id| TimerId::of_key(id.clone()).ok());
-        let whole_id = entry.field("id").map(|id| text::printable(id));
         let generation = number(entry, "gen");
         let payload = entry.field("payload");
+        let is_other = |name: &[u8]| !KNOWN.iter().any(|known| known.as_bytes() == name);
+        let lossy_pair =
+            |name: &[u8], value: &[u8]| [name, value].map(|b| String::from_utf8_lossy(b).into_owned());
+        let other = entry.fields.iter().filter(|(name, _)| is_other(name));
         Self {
             line: Line::new(partition, entry),
             queue: queue.to_string(),
@@ -115,56 +158,57 @@ impl Whole {
             due_ms: number(entry, "due"),
             fired: number(entry, "fired").map(text::time),
             source: lossy(entry, "src"),
+            entry: lossy(entry, "entry"),
             watched: entry.into(),
             encoding: lossy(entry, "enc"),
-            by: lossy(entry, "by"),
             flaw: lossy(entry, "flaw"),
+            trace: lossy(entry, "trace"),
+            bytes: payload.map_or(0, |payload| payload.len()),
             payload: payload.map(|payload| PayloadText::new(payload)),
-            whole_id,
-            bytes: payload.cloned().unwrap_or_default(),
+            other: other.map(|(name, value)| lossy_pair(name, value).into()).collect(),
+            whole_id: entry.field("id").map(|id| text::printable(id)),
+            shown: payload.map_or_else(String::new, |payload| text::payload(payload, usize::MAX)),
         }
     }
 
     /// For people: a line for each field that is there, the payload last.
-    pub(super) fn lines(&self) -> Vec<String> {
-        let attempt = self.line.attempt.map(|n| n.to_string());
+    pub(crate) fn lines(&self, now_ms: u64) -> Vec<String> {
+        let attempts = self.line.attempts.map(|n| n.to_string());
+        let buried = format!("{} ({})", self.line.buried, text::distance(self.line.buried_ms, now_ms));
         let fields = [
             ("letter", Some(&self.line.letter)),
-            ("id", self.whole_id.as_ref()),
             ("key", self.key.as_ref()),
             ("group", self.line.group.as_ref()),
             ("reason", self.line.reason.as_ref()),
             ("detail", self.line.detail.as_ref().filter(|detail| !detail.is_empty())),
-            ("buried", self.line.buried.as_ref()),
-            ("by", self.by.as_ref()),
-            ("attempt", attempt.as_ref()),
+            ("attempts", attempts.as_ref()),
+            ("buried", Some(&buried)),
+            ("by", self.line.by.as_ref()),
             ("due", self.due.as_ref()),
             ("fired", self.fired.as_ref()),
             ("source", self.source.as_ref()),
+            ("entry", self.entry.as_ref()),
             ("flaw", self.flaw.as_ref()),
+            ("trace", self.trace.as_ref()),
         ];
-        let shown = |name: &str, value: &str| match name {
-            "id" => value.to_owned(),
-            _ => text::printable(value.as_bytes()),
-        };
-        let line =
-            |(name, value): (&str, Option<&String>)| Some(format!("{name:<8} {}", shown(name, value?)));
         let watched = self.watched.lines();
         let known = watched.iter().map(|(name, value)| (*name, Some(value)));
-        let mut lines: Vec<String> = fields.into_iter().chain(known).filter_map(line).collect();
-        let encoding = self.encoding.as_deref().unwrap_or("raw");
-        lines.push(format!("payload  {} bytes, {}", self.bytes.len(), text::printable(encoding.as_bytes())));
-        if !self.bytes.is_empty() {
-            lines.push(text::payload(&self.bytes, usize::MAX));
+        let other = self.other.iter().map(|(name, value)| (name.as_str(), Some(value)));
+        let mut lines: Vec<String> = self.whole_id.iter().map(|id| format!("id       {id}")).collect();
+        for (name, value) in fields.into_iter().chain(known).chain(other) {
+            lines.extend(value.into_iter().flat_map(|value| text::field::<8>(name, value)));
         }
+        let encoding = self.encoding.as_deref().unwrap_or("raw");
+        lines.push(format!("payload  {} bytes, {}", self.bytes, text::printable(encoding.as_bytes())));
+        lines.extend(Some(self.shown.clone()).filter(|shown| !shown.is_empty()));
         lines
     }
 }
 
-fn number(entry: &RawEntry, name: &str) -> Option<u64> {
+pub(crate) fn number(entry: &RawEntry, name: &str) -> Option<u64> {
     std::str::from_utf8(entry.field(name)?).ok()?.parse().ok()
 }
 
-fn lossy(entry: &RawEntry, name: &str) -> Option<String> {
+pub(crate) fn lossy(entry: &RawEntry, name: &str) -> Option<String> {
     entry.field(name).map(|value| String::from_utf8_lossy(value).into_owned())
 }

@@ -1,14 +1,16 @@
 //! Does something to chosen dead letters: replay or purge.
 
-use overdue_protocol::Partition;
+use std::collections::{BTreeMap, BTreeSet};
+
 use overdue_protocol::call::{PAGE, PAGE_BYTES, Replay, Replayed};
 use overdue_protocol::entry::EntryId;
+use overdue_protocol::{Partition, RawEntry};
 use serde::Serialize;
 
-use super::letter;
-use crate::args::dead::ChooseDead;
+use super::filter::Letters;
+use super::rehearsal::Rehearsal;
+use crate::args::dead::{ChooseDead, EFFECTS_INCOMPLETE};
 use crate::args::value::Letter;
-use crate::command::pages::Pages;
 use crate::command::place::Place;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -19,27 +21,33 @@ pub(super) enum Verb {
     Purge,
 }
 
-/// What became of one letter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// What became of one letter, or would.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Outcome {
+pub(super) enum Outcome {
     Replayed,
     Purged,
+    WouldReplay,
+    WouldPurge,
     Absent,
     Malformed,
     NoGroup,
+    EffectsIncomplete,
 }
 
 impl Outcome {
-    /// Why nothing was done, or `None`.
+    /// Why nothing is done, or `None`.
     fn problem(self) -> Option<&'static str> {
         match self {
-            Self::Replayed | Self::Purged => None,
+            Self::Replayed | Self::Purged | Self::WouldReplay | Self::WouldPurge => None,
             Self::Absent => Some("it is not there"),
             Self::Malformed => Some(
                 "it lacks id, generation, due or payload: look at it with `overdue dead show`, then purge it",
             ),
             Self::NoGroup => Some("its group is gone: start a consumer of that group, then replay it"),
+            Self::EffectsIncomplete => Some(
+                "some of its effects were written and would be written again: name it, or give --reason effects_incomplete",
+            ),
         }
     }
 }
@@ -50,9 +58,6 @@ struct Line {
     result: Outcome,
 }
 
-/// A letter, and how many bytes of payload it has.
-type Sized = (EntryId, usize);
-
 /// Does it to all that were chosen, says what became of them, and fails with exit code 1 if one was left.
 pub(super) async fn run(
     args: &ChooseDead,
@@ -60,28 +65,23 @@ pub(super) async fn run(
     place: &Place,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let mut work = Work { place, verb, output, done: 0, left: 0 };
-    if args.all {
-        for partition in place.partitions() {
-            let mut pages = Pages::open(&place.store, partition.dead()).await?;
-            loop {
-                let page = pages.next().await?;
-                if page.is_empty() {
-                    break;
-                }
-                let wanted = page.iter().filter(|entry| letter::is_of(entry, args.group.as_ref()));
-                work.carry(&partition, &wanted.map(|entry| (entry.id, entry.size())).collect::<Vec<_>>())
-                    .await?;
-            }
+    let rehearsal = args.dry_run.then(Rehearsal::default);
+    let mut work = Work { place, verb, output, rehearsal, done: 0, left: BTreeMap::new() };
+    if args.letters.is_empty() {
+        let mut letters = Letters::open(place, &args.filter).await?;
+        while let Some((partition, page)) = letters.next().await? {
+            let asked_for = verb == Verb::Purge || args.filter.reason.is_some();
+            let is_safe = |letter: &RawEntry| {
+                asked_for || letter.field("reason").is_none_or(|reason| reason != EFFECTS_INCOMPLETE)
+            };
+            let (safe, unsafe_): (Vec<_>, Vec<_>) = page.into_iter().partition(is_safe);
+            work.carry(&partition, &safe).await?;
+            unsafe_
+                .iter()
+                .try_for_each(|letter| work.note(&partition, letter, Outcome::EffectsIncomplete))?;
         }
     } else {
-        for (number, partition) in (0..).zip(place.partitions()) {
-            let letters = args.letters.iter().filter(|letter| letter.partition == number);
-            let found = work.find(&partition, letters).await?;
-            work.carry(&partition, &found).await?;
-        }
-        let beyond = args.letters.iter().filter(|letter| letter.partition >= place.info.partitions);
-        beyond.into_iter().try_for_each(|letter| work.note(*letter, Outcome::Absent))?;
+        work.named(&args.letters).await?;
     }
     work.finish(args)
 }
@@ -90,42 +90,45 @@ struct Work<'a> {
     place: &'a Place,
     verb: Verb,
     output: &'a mut Output,
+    /// Only look.
+    rehearsal: Option<Rehearsal>,
     done: u64,
-    left: u64,
+    left: BTreeMap<Outcome, u64>,
 }
 
 impl Work<'_> {
-    /// Looks up named letters; notes those that are not there.
-    async fn find(
-        &mut self,
-        partition: &Partition,
-        letters: impl Iterator<Item = &Letter>,
-    ) -> Result<Vec<Sized>, Failure> {
-        let mut found = Vec::new();
-        for letter in letters {
-            match self.place.store.entry(&partition.dead(), letter.entry).await? {
-                Some(entry) => found.push((entry.id, entry.size())),
-                None => self.note(*letter, Outcome::Absent)?,
+    /// Does it to named letters; notes those that are not there.
+    async fn named(&mut self, letters: &[Letter]) -> Result<(), Failure> {
+        let partitions = self.place.partitions();
+        for letter in BTreeSet::from_iter(letters) {
+            let found = match partitions.get(letter.partition as usize) {
+                Some(partition) => {
+                    self.place.store.entry(&partition.dead(), letter.entry).await?.zip(Some(partition))
+                }
+                None => None,
+            };
+            match found {
+                Some((entry, partition)) => self.carry(partition, &[entry]).await?,
+                None => self.count(*letter, Outcome::Absent)?,
             }
         }
-        found.sort_unstable();
-        found.dedup();
-        Ok(found)
+        Ok(())
     }
 
     /// Does it, in calls of at most 256 letters and 1 MiB of payload.
-    async fn carry(&mut self, partition: &Partition, letters: &[Sized]) -> Result<(), Failure> {
+    async fn carry(&mut self, partition: &Partition, letters: &[RawEntry]) -> Result<(), Failure> {
         for batch in batches(letters) {
-            let ids: Vec<EntryId> = batch.iter().map(|(id, _)| *id).collect();
-            let results = match self.verb {
-                Verb::Replay => self.replay(partition, &ids).await?,
-                Verb::Purge => {
+            let ids: Vec<EntryId> = batch.iter().map(|letter| letter.id).collect();
+            let results = match (&mut self.rehearsal, self.verb) {
+                (Some(rehearsal), verb) => rehearsal.outcomes(verb, self.place, partition, batch).await?,
+                (None, Verb::Replay) => self.replay(partition, &ids).await?,
+                (None, Verb::Purge) => {
                     self.place.store.delete_dead(partition, &ids).await?;
                     vec![Outcome::Purged; ids.len()]
                 }
             };
-            for (entry, result) in ids.into_iter().zip(results) {
-                self.note(Letter { partition: partition.number(), entry }, result)?;
+            for (letter, result) in batch.iter().zip(results) {
+                self.note(partition, letter, result)?;
             }
         }
         Ok(())
@@ -143,42 +146,64 @@ impl Work<'_> {
         Ok(words.into_iter().map(result).collect())
     }
 
-    fn note(&mut self, letter: Letter, result: Outcome) -> Result<(), Failure> {
-        self.output.object(&Line { letter: letter.to_string(), result })?;
-        match result.problem() {
-            None => {
-                self.done += 1;
+    fn note(&mut self, partition: &Partition, letter: &RawEntry, result: Outcome) -> Result<(), Failure> {
+        let number = partition.number();
+        match &mut self.rehearsal {
+            Some(rehearsal) => {
+                rehearsal.note(number, letter, result, self.output)?;
+                self.tally(result);
                 Ok(())
             }
-            Some(problem) => {
-                self.left += 1;
-                self.output.say(format!("{letter}: {problem}"))
-            }
+            None => self.count(Letter { partition: number, entry: letter.id }, result),
+        }
+    }
+
+    fn tally(&mut self, result: Outcome) {
+        match result.problem() {
+            None => self.done += 1,
+            Some(_) => *self.left.entry(result).or_insert(0) += 1,
+        }
+    }
+
+    fn count(&mut self, letter: Letter, result: Outcome) -> Result<(), Failure> {
+        self.tally(result);
+        self.output.object(&Line { letter: letter.to_string(), result })?;
+        match result.problem() {
+            None => Ok(()),
+            Some(problem) => self.output.say(format!("{letter}: {problem}")),
         }
     }
 
     fn finish(self, args: &ChooseDead) -> Result<(), Failure> {
-        let what = match self.verb {
-            Verb::Replay => "replayed",
-            Verb::Purge => "purged",
+        let left: u64 = self.left.values().sum();
+        let (done, base) = match self.verb {
+            Verb::Replay => ("replayed", "replay"),
+            Verb::Purge => ("purged", "purge"),
         };
-        self.output.say(format!("{what} {} dead letters of {}", self.done, args.queue))?;
-        if self.left == 0 {
-            return Ok(());
+        let Some(rehearsal) = self.rehearsal else {
+            self.output.say(format!("{done} {} dead letters of {}", self.done, args.queue))?;
+            let problem = format!("{left} of {} dead letters were not {done}", left + self.done);
+            return if left == 0 { Ok(()) } else { Err(Failure::new(Exit::NotThere, problem)) };
+        };
+        rehearsal.finish(self.output)?;
+        self.output
+            .say(format!("would {base} {} dead letters of {}; nothing was done", self.done, args.queue))?;
+        for (outcome, n) in &self.left {
+            self.output.say(format!("would leave {n}: {}", outcome.problem().unwrap_or_default()))?;
         }
-        let problem = format!("{} of {} dead letters were not {what}", self.left, self.left + self.done);
-        Err(Failure::new(Exit::NotThere, problem))
+        let problem = format!("{left} of {} dead letters would not be {done}", left + self.done);
+        if left == 0 { Ok(()) } else { Err(Failure::new(Exit::NotThere, problem)) }
     }
 }
 
 /// Cuts letters into calls that a script can take.
-fn batches(letters: &[Sized]) -> Vec<&[Sized]> {
+fn batches(letters: &[RawEntry]) -> Vec<&[RawEntry]> {
     let mut batches = Vec::new();
     let mut rest = letters;
     while !rest.is_empty() {
         let mut bytes = 0;
-        let fits = |(_, size): &&Sized| {
-            bytes += size;
+        let fits = |letter: &&RawEntry| {
+            bytes += letter.size();
             bytes <= PAGE_BYTES as usize
         };
         let count = rest.iter().take(PAGE as usize).take_while(fits).count().max(1);
@@ -195,8 +220,12 @@ mod tests {
 
     #[test]
     fn a_call_holds_256_letters_and_1_mib_but_always_one() {
+        let letter = |size: &usize| RawEntry {
+            id: EntryId::ZERO,
+            fields: vec![("payload".into(), vec![0; *size].into())],
+        };
         let sizes = |sizes: &[usize]| {
-            let letters: Vec<Sized> = sizes.iter().map(|size| (EntryId::ZERO, *size)).collect();
+            let letters: Vec<_> = sizes.iter().map(letter).collect();
             batches(&letters).iter().map(|batch| batch.len()).collect::<Vec<_>>()
         };
         assert_eq!(sizes(&[]), [0; 0]);

@@ -1,13 +1,14 @@
-//! Looks at one queue: overdue timers, groups without a reader, dead letters, pause.
+//! Looks at one queue: overdue timers, its groups, dead letters, pause.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use overdue_protocol::member::Member;
-use overdue_protocol::{GroupName, QueueInfo, QueueName, tally};
+use overdue_protocol::{QueueInfo, QueueName, tally};
 use overdue_store::Store;
 
-use super::finding::{Finding, Level};
-use super::relays::{self, SEEN_MS};
+use super::finding::Finding;
+use super::groups::{Around, Groups};
+use super::relays;
 use crate::command::place;
 use crate::exit::Failure;
 use crate::output::text;
@@ -24,20 +25,9 @@ struct Holdings {
     armed: u64,
     entries: u64,
     dead: u64,
-    groups: BTreeMap<String, Group>,
+    groups: Groups,
     /// Another number of partitions than the queue says.
     disagree: BTreeSet<String>,
-}
-
-#[derive(Default)]
-struct Group {
-    /// Delivered and not acknowledged.
-    pending: u64,
-    /// Something is not delivered, or not acknowledged.
-    waits: bool,
-    consumers: u64,
-    /// A consumer asked for work lately.
-    read: bool,
 }
 
 /// Findings about a queue.
@@ -52,7 +42,8 @@ pub(super) async fn look(
     let mut findings = vec![overdue(queue, &holdings, now_ms)];
     findings.extend(relays::missing_for(queue, alive));
     findings.extend(disagreement(queue, info, &holdings));
-    findings.extend(groups(queue, &holdings, alive));
+    let work = holdings.armed + holdings.entries > 0;
+    findings.extend(holdings.groups.look(&Around { queue, alive, work, paused: info.paused, now_ms }));
     if holdings.dead > 0 {
         let finding = format!("queue {queue}: dead letters: {}", holdings.dead);
         let advice = format!("see why: overdue dead list {queue}; then replay or purge them");
@@ -74,18 +65,10 @@ async fn read(store: &Store, queue: &QueueName, info: &QueueInfo, now_ms: u64) -
         holdings.armed += store.depth(&partition).await? + store.retry_depth(&partition).await?;
         holdings.entries += store.length(&partition.stream()).await?;
         holdings.dead += store.length(&partition.dead()).await?;
-        let told = store.tally(&partition).await?.remove(tally::PARTITIONS);
+        let books = store.tally(&partition).await?;
+        let told = books.get(tally::PARTITIONS).cloned();
         holdings.disagree.extend(told.filter(|number| *number != info.partitions.to_string()));
-        for group in store.groups(&partition).await? {
-            let known = holdings.groups.entry(group.name.clone()).or_default();
-            known.pending += group.pending;
-            known.waits |= group.pending > 0 || group.lag.is_some_and(|lag| lag > 0);
-            known.consumers += group.consumers;
-            if let Ok(name) = GroupName::new(&group.name) {
-                let consumers = store.consumers(&partition, &name).await?;
-                known.read |= consumers.iter().any(|consumer| consumer.idle_ms <= SEEN_MS);
-            }
-        }
+        holdings.groups.add(store, &partition, &books).await?;
     }
     Ok(holdings)
 }
@@ -115,37 +98,4 @@ fn disagreement(queue: &QueueName, info: &QueueInfo, holdings: &Holdings) -> Opt
     );
     let advice = "its entry in the hash of queues was replaced: put the old number back";
     (!theirs.is_empty()).then(|| Finding::bad("partitions", finding, advice))
-}
-
-fn groups(queue: &QueueName, holdings: &Holdings, alive: &[Member]) -> Vec<Finding> {
-    let work = holdings.armed + holdings.entries > 0;
-    // An empty queue may be new; one with work in it is read by nobody.
-    let level = if work { Level::Bad } else { Level::Warn };
-    if holdings.groups.is_empty() {
-        let finding = format!("queue {queue} has no group: nobody handles its timeouts, and they pile up");
-        let advice = format!("start a consumer: overdue consume --queue {queue} --group NAME ...");
-        return vec![Finding::bad("groups", finding, advice).at(level)];
-    }
-    let look = |(name, group): (&String, &Group)| {
-        let member = format!("{queue}/{name}");
-        let by_us = alive.iter().any(|one| one.role == "consumer" && one.queues.contains(&member));
-        let name = text::printable(name.as_bytes());
-        if by_us || group.read {
-            return Finding::ok(
-                "groups",
-                format!("group {name} of {queue} has a consumer, {} pending", group.pending),
-            );
-        }
-        let finding = format!(
-            "group {name} of {queue} has no consumer that asked for work in the last {} s",
-            SEEN_MS / 1000
-        );
-        let advice = format!(
-            "start one, or delete the group with all it has not handled: overdue groups drop {queue} {name}"
-        );
-        // Before 7.2 Redis does not count waiting as asking: where nothing fired for a while, nobody shows.
-        let quiet = group.consumers > 0 && !group.waits;
-        Finding::bad("groups", finding, advice).at(if quiet { Level::Warn } else { level })
-    };
-    holdings.groups.iter().map(look).collect()
 }

@@ -8,10 +8,10 @@ use overdue_protocol::member::{HEARTBEAT_MS, Member};
 use super::finding::Finding;
 
 /// A process that was not seen for this long counts as gone: three heartbeats.
-pub(super) const SEEN_MS: u64 = 3 * HEARTBEAT_MS;
+pub(crate) const SEEN_MS: u64 = 3 * HEARTBEAT_MS;
 
 /// Whether the process wrote itself down lately.
-pub(super) fn is_alive(member: &Member, now_ms: u64) -> bool {
+pub(crate) fn is_alive(member: &Member, now_ms: u64) -> bool {
     member.seen + SEEN_MS >= now_ms
 }
 
@@ -61,8 +61,17 @@ mod tests {
 
     fn member(role: &str, version: &str, seen: u64) -> Member {
         let text = |text: &str| text.to_owned();
-        let (host, rules, queues) = (text("a"), String::new(), vec![]);
-        Member { role: text(role), version: text(version), host, pid: 1, started: 0, seen, queues, rules }
+        Member {
+            role: text(role),
+            version: text(version),
+            host: text("a"),
+            pid: 1,
+            started: 0,
+            seen,
+            queues: vec![],
+            rules: String::new(),
+            trouble: String::new(),
+        }
     }
 
     #[test]

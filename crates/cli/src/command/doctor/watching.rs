@@ -8,6 +8,7 @@ pub(super) mod rights;
 pub(super) mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use overdue_protocol::member::Member;
 use overdue_protocol::watch::Rules;
@@ -22,6 +23,8 @@ pub(super) struct Watching {
     /// The rules in the settings of this call: of those of the relays only their hash is known.
     rules: Rules,
     mode: Notifications,
+    /// That of keyed timers.
+    grace: Duration,
     /// A relay that has rules is alive.
     relays: bool,
     /// The database of this call's address.
@@ -32,7 +35,8 @@ impl Watching {
     pub(super) fn new(settings: &Settings, alive: &BTreeMap<String, Member>) -> Self {
         let relays = alive.values().any(|member| member.role == "relay" && !member.rules.is_empty());
         let rules = Rules::new(&settings.redis.keyspace, settings.relay.watch.clone());
-        Self { rules, mode: relay::mode(&settings.relay), relays, db: settings.redis.db() }
+        let (mode, grace) = (relay::mode(&settings.relay), settings.relay.grace);
+        Self { rules, mode, grace, relays, db: settings.redis.db() }
     }
 
     /// Whether anybody watches keys, or is meant to.
@@ -57,9 +61,7 @@ impl Watching {
 
     /// The flags that the relays need in `notify-keyspace-events`, each once.
     pub(super) fn needs(&self) -> String {
-        let more = if self.is_on() { self.mode.flags() } else { "" };
-        let new = more.chars().filter(|flag| !relay::TIMERS_NEED.contains(*flag));
-        relay::TIMERS_NEED.chars().chain(new).collect()
+        relay::needs(self.mode, self.grace, self.is_on())
     }
 }
 

@@ -43,6 +43,8 @@ struct Timeout {
     encoding: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     flaw: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<String>,
     #[serde(flatten)]
     payload: PayloadText,
     #[serde(skip)]
@@ -76,6 +78,7 @@ fn timeout(queue: &QueueName, entry: &Entry) -> Timeout {
         group: entry.group.as_ref().map(ToString::to_string),
         encoding: entry.encoding.as_ref().map(lossy),
         flaw: entry.flaw.as_ref().map(lossy),
+        trace: entry.trace.as_ref().map(lossy),
         payload: PayloadText::new(&entry.payload),
         shown: [text::id(entry.id.as_bytes()), text::payload(&entry.payload, PAYLOAD)],
     }

@@ -1,8 +1,8 @@
 //! A rule on one line: `PATTERN=QUEUE`.
 
-use super::Draft;
 use super::table::{PATTERN, QUEUE};
 use crate::settings::layers::{Given, Origin};
+use crate::settings::list::draft::Draft;
 
 /// What to write.
 pub(crate) const FORM: &str = "write PATTERN=QUEUE, such as session:*=sessions";

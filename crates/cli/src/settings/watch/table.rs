@@ -6,8 +6,8 @@ use overdue_protocol::QueueName;
 use overdue_protocol::watch::{Glob, OnEvicted, OnUnproven, Rule, Template};
 
 use crate::settings::key::{Entry, Form, Key, table};
-use crate::settings::parse::{SECOND, choice, duration, number, optional};
-use crate::settings::value::PATTERNS;
+use crate::settings::parse::{self, SECOND, choice, duration, number, optional};
+use crate::settings::value;
 
 /// `payload`, without the key's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +36,10 @@ table! {
         .example("session:*");
     EXCLUDE: Vec<Glob> =
         Key::new("watch.exclude", "Which of these keys not: globs too.", patterns)
-        .form(Form::Patterns)
+        .form(Form::Strings)
         .default("[]")
-        .verbatim();
+        .verbatim()
+        .example("[\"session:tmp:*\"]");
     DB: Option<u8> =
         Key::new("watch.db", "The database of the keys.", |t| {
             optional(t).map(|text| number(&text, 0, u8::MAX)).transpose()
@@ -47,7 +48,7 @@ table! {
         .values("0 to 255; only 0 on a cluster. Not set = the one that redis.url names")
         .example("0");
     QUEUE: QueueName =
-        Key::new("watch.queue", "Where the timeouts go.", |t| QueueName::new(t).map_err(|error| error.to_string()))
+        Key::new("watch.queue", "Where the timeouts go.", parse::queue)
         .values("It is created when it is not there")
         .example("sessions");
     PAYLOAD: Carried =
@@ -98,6 +99,6 @@ fn pattern(text: &str) -> Result<Glob, String> {
 
 /// A JSON array: what patterns hold is theirs.
 fn patterns(text: &str) -> Result<Vec<Glob>, String> {
-    let texts: Vec<String> = serde_json::from_str(text).map_err(|_| PATTERNS.to_owned())?;
+    let texts: Vec<String> = serde_json::from_str(text).map_err(|_| value::strings(&EXCLUDE.entry))?;
     texts.iter().map(|text| pattern(text)).collect()
 }

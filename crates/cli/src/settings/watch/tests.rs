@@ -161,7 +161,7 @@ fn what_is_wrong_in_the_file_has_its_place() {
 
 #[test]
 fn rules_are_tables_of_their_own() {
-    let form = "watch is a list of rules: write [[watch]] on a line of its own for each of them";
+    let form = "watch is a list: write [[watch]] on a line of its own for each";
     assert_eq!(wrong("[watch]\npattern = \"a\"\n"), [format!("-:1:2: {form}")]);
     assert_eq!(wrong("watch = [\"a=b\"]\n"), [format!("-:1:10: {form}")]);
     assert_eq!(wrong("watch = \"a=b\"\n"), [format!("-:1:9: watch: {form}")]);

@@ -16,8 +16,9 @@ use crate::stage::{blocking, listener};
 /// What their names begin with.
 const PREFIX: &str = "lag-plain:";
 
-/// What the listener heard in time. All keys are gone afterwards.
+/// What the listener heard in time. All keys are gone afterwards, and the flags that it needs are those of the server again.
 pub(super) async fn measure(redis: &Arc<Redis>) -> Result<Lateness, Failure> {
+    flags(redis, "Ex").await?;
     let (tx, mut heard) = mpsc::channel(OF as usize);
     let listening = listener::listen(redis.addr(), tx, |key, at_us| (key, at_us));
     let _listening = AbortOnDropHandle::new(tokio::spawn(listening));
@@ -34,7 +35,13 @@ pub(super) async fn measure(redis: &Arc<Redis>) -> Result<Lateness, Failure> {
         }
     }
     remove(redis, names).await?;
+    flags(redis, "").await?;
     Ok(lateness)
+}
+
+async fn flags(redis: &Arc<Redis>, flags: &'static str) -> Result<(), Failure> {
+    let redis = redis.clone();
+    blocking(move || redis.command(&["CONFIG", "SET", "notify-keyspace-events", flags]).map(drop)).await
 }
 
 /// Removes what is left, for the next to begin on the same server.

@@ -1,12 +1,13 @@
 //! Measures how late each server tells of keys that have ended: what plain listeners live with.
 //!
-//! Asking for a key that has ended would end it. So a few keys with a short life are written, and their `expired` is
-//! waited for. What has not come then is touched: a notification that follows tells a late server from a silent one.
+//! Asking for a key that has ended would end it. So a few canaries are written, and their `expired` is waited for where
+//! relays hear it. What has not come then is touched: a notification that follows tells a late server from a silent one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
+use overdue_relay::ends_of_canaries;
 use overdue_store::{Capture, Feed, Node, Nodes, Signal, Subscriber};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -49,7 +50,7 @@ pub(in crate::command::doctor) async fn look(
     watching: &Watching,
 ) -> (Heard, Vec<Finding>) {
     let db = watching.tried();
-    let channel = Bytes::from(format!("__keyevent@{db}__:expired"));
+    let channel = ends_of_canaries(db, watching.mode, &settings.redis.keyspace);
     let (subscriber, mut signals) =
         match Subscriber::open(&settings.redis, place::ROLE, [channel], CAPACITY).await {
             Ok(open) => open,
@@ -77,7 +78,7 @@ async fn plant(settings: &Settings, nodes: &Nodes, db: u8) -> BTreeMap<Node, Tri
             let feed = Feed { node: node.clone(), db };
             let mut trial = Trial::default();
             for n in 0..KEYS {
-                let key = keyspace.doctor(&tag, &format!("{run:08x}:{n}"));
+                let key = keyspace.canary(&tag, &format!("doctor:{run:08x}:{n}"));
                 match nodes.plant(&feed, &key, LIFE_MS).await {
                     Ok(()) => drop(trial.open.insert(key, Instant::now() + Duration::from_millis(LIFE_MS))),
                     Err(error) => {
@@ -97,7 +98,8 @@ async fn listen(signals: &mut mpsc::Receiver<Signal>, trials: &mut BTreeMap<Node
     while trials.values().any(|trial| !trial.open.is_empty()) {
         let Ok(Some(signal)) = timeout_at(until, signals.recv()).await else { return };
         match signal {
-            Signal::Event { node, key, .. } => {
+            // Of a canary it may also be told that it was written.
+            Signal::Event { node, name, key, .. } if name == "expired" => {
                 if let Some(trial) = trials.get_mut(&node) {
                     trial.take(&key, Instant::now());
                 }
@@ -109,7 +111,8 @@ async fn listen(signals: &mut mpsc::Receiver<Signal>, trials: &mut BTreeMap<Node
             Signal::Closed(node) => {
                 trials.entry(node).or_default().failed = Some("the subscription broke".to_owned());
             }
-            Signal::Up | Signal::Down | Signal::Opened(_) | Signal::Message { .. } => {}
+            Signal::Event { .. } | Signal::Up | Signal::Down | Signal::Opened(_) | Signal::Message { .. } => {
+            }
         }
     }
 }
