@@ -1,12 +1,11 @@
 -- due v1: reads a page of watched keys that are due, in the order of their deadlines. Changes nothing.
 -- KEYS    1 watched
 -- ARGV    1 the most keys  2 how many of the first to pass over  3 those too that are due within so many ms
--- ANSWER  {number, {now ms, due ms of the first key behind the page or 0, how many are due with it or up to 4 ms later;
---         0 when it is due too, then for each its member and due ms}}
+-- ANSWER  {number, {now ms, due ms of the first key behind the page or 0, then for each its member and due ms}}
 -- Redis expires a key when the millisecond of its due is over: one of this very millisecond is not due.
 -- A page ends at 1 MiB of names too, but has always one: there is more when what is behind it is due.
 local now, limit, from, page, behind = clock(), tonumber(ARGV[1]), tonumber(ARGV[2]), nil, nil
-local bound, answer, bytes, n = now + ARGV[3], {now, 0, 0}, 0, 0
+local bound, answer, bytes, n = now + ARGV[3], {now, 0}, 0, 0
 repeat -- in steps, for names may be long
   page = redis.call('ZRANGE', KEYS[1], from + n, from + n + 99, 'WITHSCORES')
   for i = 1, #page, 2 do
@@ -17,9 +16,8 @@ repeat -- in steps, for names may be long
       break
     end
     n = n + 1
-    answer[2 * n + 2], answer[2 * n + 3] = page[i], due
+    answer[2 * n + 1], answer[2 * n + 2] = page[i], due
   end
 until behind or #page < 200
 answer[2] = behind or 0
-if behind and behind >= bound then answer[3] = redis.call('ZCOUNT', KEYS[1], digits(behind), digits(behind + 4)) end
 return {n, answer}

@@ -12,12 +12,13 @@
 -- The caller keeps a call within 256 items, and 1 MiB of names and extras.
 -- It may be repeated when its outcome is unknown: names and positions make it do nothing twice.
 local RULES = {L = look, R = look, E = fire, V = fire, P = fire, U = barrier, D = barrier}
-local horizon, answer = read_watched({E = true, V = true, P = true}), {side, now}
-for i = 1, #ARGV, 6 do
-  local op, member, text, value, rule, extra = unpack(ARGV, i, i + 5)
-  local item = {op = op, at = tonumber(text), text = text, value = value, rule = rule, extra = extra}
-  local one, word, due = known[member], 'MORE', nil
-  if not one.held then word, due = RULES[op](one, item, member, horizon) end
+local horizon, answer, item = read_watched({E = true, V = true, P = true}), {side, now}, {}
+for i = 1, #ARGV, 6 do -- with one table for all items: a new one for each costs 0.3 us
+  item.op, item.at, item.text = ARGV[i], tonumber(ARGV[i + 2]), ARGV[i + 2]
+  item.value, item.rule, item.extra = ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
+  local member, word, due = ARGV[i + 1], 'MORE', nil
+  local one = known[member]
+  if not one.held then word, due = RULES[item.op](one, item, member, horizon) end
   one.held = word == 'MORE' -- what is said later of the same key must come later
   add(answer, word, due or 0)
 end

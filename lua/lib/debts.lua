@@ -14,6 +14,7 @@ local function debts_of(one, member)
 end
 -- Whether this expiry has fired without proof. Of several debts it pays the oldest that is not before it.
 local function pay(one, item, member)
+  if one.free and not one.debts then return false end
   local debts = debts_of(one, member)
   for i = #debts, 1, -1 do
     if item.at <= debts[i] then

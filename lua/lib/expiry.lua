@@ -1,5 +1,5 @@
 -- lib/expiry: the entry of a watched key that ended. It is written later, when everything has been read.
-local entries, last_bytes = {}, 0
+local entries, last_bytes, now_text = {}, 0, digits(now)
 -- A packed value, MessagePack [captured ms in 8 bytes, enc, payload, flaw]: the payload, and the fields that go with it.
 -- Read by hand: cmsgpack takes as long as the rest of the firing.
 local function unpack_value(packed)
@@ -28,7 +28,7 @@ end
 -- Prepares the entry; answers its due, or nil when the page is full. `fresh`: the index knows of nothing later.
 -- Its due is what the index knows, but not ahead of our time: who expired has ended. The evicted would have ended then.
 local function enter(one, member, item, source, proof, fresh)
-  local colon, payload, fields = string.find(member, ':', 1, true) or 0, '', {}
+  local colon, payload, fields = string.find(member, ':', 1, true) or 0, '', nil
   if item.value == 'given' then
     payload, fields = unpack_value(item.extra)
   elseif item.value == 'last' then
@@ -37,10 +37,17 @@ local function enter(one, member, item, source, proof, fresh)
     payload, fields = unpack_value(packed)
   end
   local evicted, due = item.op == 'V', fresh and one.score or now
-  if evicted then add(fields, 'cause', 'evicted') elseif due > now then due = now end
-  entries[#entries + 1] = {'*', 'id', string.sub(member, colon + 1), 'gen', item.text, 'due', digits(due),
-    'fired', digits(now), 'src', source, 'kind', 'key', 'payload', payload, 'rule', item.rule,
-    'db', string.sub(member, 1, colon - 1), 'proof', proof, unpack(fields)}
+  if evicted then
+    fields = fields or {}
+    add(fields, 'cause', 'evicted')
+  elseif due > now then
+    due = now
+  end
+  local entry = {'*', 'id', string.sub(member, colon + 1), 'gen', item.text, 'due', digits(due), 'fired', now_text,
+    'src', source, 'kind', 'key', 'payload', payload, 'rule', item.rule, 'db', string.sub(member, 1, colon - 1),
+    'proof', proof}
+  for f = 1, fields and #fields or 0, 2 do add(entry, fields[f], fields[f + 1]) end
+  entries[#entries + 1] = entry
   return due
 end
 

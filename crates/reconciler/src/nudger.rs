@@ -7,7 +7,6 @@
 //! timeouts, and [`forgetter`] that names and looks are not kept for ever.
 
 mod barrier;
-mod crowd;
 mod fate;
 mod flush;
 mod forgetter;

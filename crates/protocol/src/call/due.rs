@@ -30,8 +30,6 @@ pub struct DueKeys {
     /// The deadline of the first key behind the page, unix milliseconds: there is more when it is due. A page ends at
     /// 1 MiB of names too.
     pub next_due_ms: Option<u64>,
-    /// How many are due with that one or up to 4 ms later; 0 when it is due already.
-    pub crowd: u64,
     /// Members of `watched` and their deadlines. A member that is no [`WatchedKey`] is foreign.
     pub members: Vec<(Bytes, u64)>,
 }
@@ -59,12 +57,11 @@ impl Call for DuePage {
         let mut answer = Answer::open(reply)?;
         let now_ms = answer.u64()?;
         let next_due_ms = Some(answer.u64()?).filter(|&due| due > 0);
-        let crowd = answer.u64()?;
         let mut members = vec![];
         while !answer.is_empty() {
             members.push((answer.bytes()?, answer.u64()?));
         }
-        Ok(DueKeys { now_ms, next_due_ms, crowd, members })
+        Ok(DueKeys { now_ms, next_due_ms, members })
     }
 }
 

@@ -5,15 +5,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use overdue_protocol::Partition;
-use overdue_protocol::call::{DueKeys, DuePage};
+use overdue_protocol::call::DuePage;
 use overdue_store::{Backoff, Feed, Result, Store};
 use overdue_telemetry::Throttle;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use super::barrier::Barrier;
-use super::crowd::{self, Crowd, Step};
-use super::look::Done;
 use super::metrics::Metrics;
 use super::place::Place;
 use super::stray::Strays;
@@ -50,7 +48,6 @@ pub(super) struct State {
     /// Feeds that failed, and until when they are left alone.
     pub(super) resting: BTreeMap<Feed, (Backoff, Instant)>,
     strays: Strays,
-    crowd: Crowd,
     /// The first end of those that this turn has found alive, unix milliseconds.
     pub(super) soonest_ms: Option<u64>,
     /// The server's clock when it was last read, unix milliseconds.
@@ -73,7 +70,6 @@ impl NudgePass {
             captured: BTreeSet::new(),
             resting: BTreeMap::new(),
             strays: Strays::new(watching, partition),
-            crowd: Crowd::default(),
             soonest_ms: None,
             clock: None,
             metrics: Metrics::new(partition.queue().as_str()),
@@ -94,22 +90,26 @@ impl NudgePass {
         if state.place.is_between_turns() {
             state.tidy();
         }
-        let now_ms = state.now_ms();
-        if let Some(crowd) = state.crowd.take(now_ms) {
-            let asks = self.sort(state, &crowd).asks;
-            let done = self.look(state, asks, now_ms).await;
-            let (fired, another) = (done.fired + unproven, done.missed > 0);
-            self.answered(done)?;
-            return Ok(Seen { fired, now_ms: state.now_ms(), next_due_ms: None, more: true, another });
-        }
-        let offset = state.place.offset(Instant::now());
-        let page = self.read(offset, self.ahead_ms).await?;
+        let call = DuePage {
+            partition: self.partition.clone(),
+            limit: PAGE,
+            offset: state.place.offset(Instant::now()),
+            ahead_ms: self.ahead_ms,
+        };
+        let page = self.store.run(&call).await?;
         state.clock = Some((page.now_ms, Instant::now()));
 
         let sorted = self.sort(state, &page);
         let (due, ahead, first_ahead_ms) = (sorted.due, sorted.ahead, sorted.first_ahead_ms);
         let done = self.look(state, sorted.asks, page.now_ms).await;
-        let done = self.answered(done)?;
+        if let Some(error) = done.error {
+            if !done.answered {
+                return Err(error);
+            }
+            if let Some(pass) = self.throttle.pass("nudges of a node failed", std::time::Instant::now()) {
+                tracing::warn!(queue = %self.partition.queue(), %error, "keys of one node could not be nudged{pass}");
+            }
+        }
         let (whole, now_ms) = (state.place.is_whole(), page.now_ms);
         let removed = state.strays.clear(now_ms, sorted.strays, whole, &state.metrics).await;
         let left = due.saturating_sub(done.cleared + removed);
@@ -119,49 +119,10 @@ impl NudgePass {
         let full = state.hands() >= HANDS;
         let is_due = |due_ms: u64| due_ms < now_ms + self.ahead_ms;
         let more = !full && (back || page.next_due_ms.is_some_and(is_due));
-        let next_due_ms = if more {
-            None
-        } else {
-            let read_ms = self.read_crowd(state, &page).await?;
-            let to_do = state.finish(page.next_due_ms.filter(|_| !full), self.ahead_ms);
-            to_do.into_iter().chain(read_ms).min()
-        };
+        let next_due_ms =
+            if more { None } else { state.finish(page.next_due_ms.filter(|_| !full), self.ahead_ms) };
         let (fired, another) = (done.fired + unproven, done.missed > 0);
         Ok(Seen { fired, now_ms: state.now_ms(), next_due_ms, more, another })
-    }
-
-    async fn read(&self, offset: u32, ahead_ms: u64) -> Result<DueKeys> {
-        let partition = self.partition.clone();
-        self.store.run(&DuePage { partition, limit: PAGE, offset, ahead_ms }).await
-    }
-
-    /// Reads the crowd that is due in a moment; answers when to read one that is due later, unix milliseconds. Rules that
-    /// look ahead know theirs.
-    async fn read_crowd(&self, state: &mut State, page: &DueKeys) -> Result<Option<u64>> {
-        let Some(due_ms) = page.next_due_ms.filter(|_| self.ahead_ms == 0) else { return Ok(None) };
-        match state.crowd.step(page, state.now_ms()) {
-            Step::Nothing => Ok(None),
-            Step::Await(read_ms) => Ok(Some(read_ms)),
-            Step::Read => {
-                let mut read = self.read(0, crowd::AHEAD_MS).await?;
-                read.members.retain(|(_, member_due_ms)| *member_due_ms >= due_ms);
-                state.crowd.keep(due_ms, read.members);
-                Ok(None)
-            }
-        }
-    }
-
-    /// An error when no node answered; that of one node is said.
-    fn answered(&self, mut done: Done) -> Result<Done> {
-        if let Some(error) = done.error.take() {
-            if !done.answered {
-                return Err(error);
-            }
-            if let Some(pass) = self.throttle.pass("nudges of a node failed", std::time::Instant::now()) {
-                tracing::warn!(queue = %self.partition.queue(), %error, "keys of one node could not be nudged{pass}");
-            }
-        }
-        Ok(done)
     }
 }
 
