@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test fails it")]
 
 mod backlog;
+mod certificates;
 mod consumers;
 mod damage;
 mod exec;
@@ -12,10 +13,13 @@ mod notifications;
 mod payloads;
 mod pipe;
 mod plain;
+mod probes;
 mod races;
 mod refusals;
 mod relays;
+mod rights;
 mod scene;
+mod secrets;
 mod server_faults;
 mod setups;
 mod stage;

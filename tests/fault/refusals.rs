@@ -9,7 +9,7 @@ use overdue_tests::redis::Options;
 use overdue_tests::{Launch, Redis};
 
 /// Fails unless both services end like this, with one line that holds all of `texts`.
-fn assert_refused(url: &str, more: &[&str], code: i32, texts: &[&str]) {
+pub(crate) fn assert_refused(url: &str, more: &[&str], code: i32, texts: &[&str]) {
     for launch in [Launch::relay(url), Launch::consume(url, "orders", "billing").args(["--print"])] {
         let begun = Instant::now();
         let finished = launch.args(more).run();

@@ -13,9 +13,9 @@ use tokio::time::timeout;
 
 use crate::subscriptions::{message, next, subscribe, subscribe_with};
 
-/// Counts how often it is executed.
+/// Counts how often it is executed. Under the name of a real script: only those have a place in the metrics.
 static COUNTING: Script =
-    Script { name: "counting", text: "return {redis.call('INCR', KEYS[1]), {redis.call('GET', KEYS[1])}}" };
+    Script { name: "sweep", text: "return {redis.call('INCR', KEYS[1]), {redis.call('GET', KEYS[1])}}" };
 
 struct Count(&'static str);
 
@@ -254,6 +254,19 @@ async fn a_full_server_refuses_before_anything_is_done() {
     redis.call(&["CONFIG", "SET", "maxmemory", "0"]);
     store.prove_scripts().await.unwrap();
     assert_eq!(redis.count(&["DBSIZE"]), 0, "the proof leaves nothing behind");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_a_full_server_a_queue_that_is_there_is_found_and_no_other_is_made() {
+    let redis = Redis::start();
+    let store = connect(&redis.url()).await;
+    let [there, new] = ["there", "new"].map(|name| QueueName::new(name).unwrap());
+    store.create_queue(&there, 3).await.unwrap();
+    redis.call(&["CONFIG", "SET", "maxmemory", "1"]);
+    let (found, created) = store.create_queue(&there, 1).await.unwrap();
+    assert_eq!((found.partitions, created), (3, false));
+    let error = store.create_queue(&new, 1).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong in a test fails it")]
 
-mod blocks;
 mod coming_from;
 mod idempotency;
 mod names;
 mod readme;
+mod reference;
 mod settings;
-mod terminal;
+
+use overdue_tests::{blocks, terminal};

@@ -13,3 +13,7 @@ mod watch;
 mod docs;
 
 mod groups;
+
+mod metrics;
+
+mod versions;

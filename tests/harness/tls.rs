@@ -15,6 +15,9 @@ use tokio_rustls::TlsAcceptor;
 use crate::Redis;
 use crate::redis::Options;
 
+/// The year until which certificates are good, unless they are not to be.
+const LASTING: i32 = 4096;
+
 /// A server with a plain port for the test's own commands and a TLS port for what is tested.
 #[derive(Debug)]
 pub struct Tls {
@@ -39,8 +42,21 @@ impl Tls {
     /// It does not start.
     #[must_use]
     pub fn with(options: &Options) -> Self {
+        Self::valid_until(options, LASTING)
+    }
+
+    /// As [`Tls::start`], with a certificate that ran out years ago.
+    ///
+    /// # Panics
+    /// It does not start.
+    #[must_use]
+    pub fn expired() -> Self {
+        Self::valid_until(&Options::default(), 2020)
+    }
+
+    fn valid_until(options: &Options, last: i32) -> Self {
         let folder = tempfile::tempdir().expect("a folder for certificates");
-        write_certificates(folder.path()).expect("certificates can be made");
+        write_certificates(folder.path(), last).expect("certificates can be made");
         let path = |name: &str| folder.path().join(name).display().to_string();
         let lines = [
             format!("tls-cert-file \"{}\"", path("server.crt")),
@@ -80,7 +96,7 @@ impl Tls {
 
 /// Makes certificates as [`Tls`] does, and what accepts connections with them.
 pub(crate) fn acceptor(folder: &Path) -> Result<TlsAcceptor, Box<dyn std::error::Error>> {
-    write_certificates(folder)?;
+    write_certificates(folder, LASTING)?;
     let certificate = CertificateDer::from_pem_file(folder.join("server.crt"))?;
     let key = PrivateKeyDer::from_pem_file(folder.join("server.key"))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -89,13 +105,14 @@ pub(crate) fn acceptor(folder: &Path) -> Result<TlsAcceptor, Box<dyn std::error:
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-fn write_certificates(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+fn write_certificates(folder: &Path, last: i32) -> Result<(), Box<dyn std::error::Error>> {
     let ca_key = KeyPair::generate()?;
     let mut ca = CertificateParams::new(vec![])?;
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     fs::write(folder.join("ca.crt"), ca.self_signed(&ca_key)?.pem())?;
     let key = KeyPair::generate()?;
-    let server = CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()])?;
+    let mut server = CertificateParams::new(vec!["localhost".to_owned(), "127.0.0.1".to_owned()])?;
+    server.not_after = rcgen::date_time_ymd(last, 1, 1);
     fs::write(folder.join("server.crt"), server.signed_by(&key, &Issuer::new(ca, ca_key))?.pem())?;
     fs::write(folder.join("server.key"), key.serialize_pem())?;
     Ok(())

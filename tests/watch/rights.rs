@@ -13,15 +13,15 @@ const OPERATIONS: &str = include_str!("../../docs/OPERATIONS.md");
 /// How many keys of each kind.
 const EACH: usize = 20;
 
-/// A server that says what `notify` says, with the user of docs/OPERATIONS.md, but for rights that begin with `but`. Also
+/// A server that says what `notify` says, with the user for relays of docs/OPERATIONS.md, but for rights that begin with `but`. Also
 /// its URL for him.
 fn server(notify: &str, but: &str) -> (Redis, String) {
     let redis = Redis::with(Options { notify: notify.into(), ..Options::default() });
     let knows_reading = !redis.info("server")["redis_version"].starts_with("6.");
     // 6.2 gives all channels to everybody.
-    redis.call(&["ACL", "SETUSER", "overdue", "resetchannels"]);
+    redis.call(&["ACL", "SETUSER", "overdue-relay", "resetchannels"]);
     let lines: Vec<_> =
-        OPERATIONS.lines().filter_map(|line| line.strip_prefix("ACL SETUSER overdue ")).collect();
+        OPERATIONS.lines().filter_map(|line| line.strip_prefix("ACL SETUSER overdue-relay ")).collect();
     assert_eq!(lines.len(), 2, "rights for all, and those for watch rules");
     for right in lines
         .iter()
@@ -29,9 +29,9 @@ fn server(notify: &str, but: &str) -> (Redis, String) {
         .filter(|right| but.is_empty() || !right.starts_with(but))
     {
         let right = if knows_reading { right.to_owned() } else { right.replace("%R~", "~") };
-        redis.call(&["ACL", "SETUSER", "overdue", &right]);
+        redis.call(&["ACL", "SETUSER", "overdue-relay", &right]);
     }
-    let url = redis.url().replace("//", "//overdue:SECRET@");
+    let url = redis.url().replace("//", "//overdue-relay:SECRET@");
     (redis, url)
 }
 
@@ -62,7 +62,7 @@ fn works(config: &str, but: &str, payload: &str, more: &str) -> Pair {
         for event in
             OPERATIONS.split("with NAME = ").nth(1).unwrap().split('.').next().unwrap().split_whitespace()
         {
-            redis.call(&["ACL", "SETUSER", "overdue", &format!("&__keyevent@0__:{event}")]);
+            redis.call(&["ACL", "SETUSER", "overdue-relay", &format!("&__keyevent@0__:{event}")]);
         }
     }
     let end = redis.now_ms() + 3_000;

@@ -5,6 +5,7 @@ pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod consume;
 pub(crate) mod dead;
+pub(crate) mod probe;
 pub(crate) mod queues;
 pub(crate) mod relay;
 pub(crate) mod schedule;
@@ -27,6 +28,7 @@ First steps:
 
 At night:
   overdue doctor                           what is wrong, and what to do
+  overdue top                              watch it at work
   overdue audit                            is anything lost or doubled
   overdue show orders order-1001           where is this timeout
   overdue dead list orders                 timeouts that failed too often
@@ -98,8 +100,12 @@ pub(crate) enum Command {
     Dead(dead::Dead),
     /// Find what is wrong, and say what to do about it.
     Doctor(check::Doctor),
+    /// Watch queues, groups and processes at work, in the terminal.
+    Top(check::Top),
     /// Prove that the books balance: nothing lost, nothing twice.
     Audit(check::Audit),
+    /// Ask a relay or a consumer of this machine whether it is ready. For health checks.
+    Probe(probe::Probe),
     /// Write, check or show the settings.
     #[command(subcommand)]
     Config(check::Config),
@@ -108,6 +114,9 @@ pub(crate) enum Command {
     /// Measure on a private Redis.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Write the completions of shells and the man pages into a folder.
+    #[command(hide = true)]
+    Extras(probe::Extras),
 }
 
 impl Command {
@@ -117,6 +126,15 @@ impl Command {
             Self::Relay(relay) => relay.flags.given.clone(),
             Self::Consume(consume) => consume.flags.given.clone(),
             _ => vec![],
+        }
+    }
+
+    /// What it logs when no filter is set: a view that fills the terminal has no place for lines.
+    pub(crate) fn logs(&self) -> &'static str {
+        match self {
+            Self::Top(_) => "off",
+            _ if self.is_service() => "info",
+            _ => "warn",
         }
     }
 

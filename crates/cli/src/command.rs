@@ -9,17 +9,20 @@ mod dead;
 mod demo;
 mod discard;
 mod doctor;
+mod extras;
 mod groups;
 mod list;
 mod pages;
 mod pause;
 mod place;
+mod probe;
 mod queues;
 mod relay;
 mod retries;
 mod schedule;
 mod show;
 mod tail;
+mod top;
 
 use crate::args::Command;
 use crate::exit::Failure;
@@ -46,9 +49,12 @@ pub(crate) async fn run(command: &Command, settings: &Settings, output: &mut Out
         Command::Resume(args) => pause::run(&args.queue, false, settings, output).await,
         Command::Dead(args) => dead::run(args, settings, output).await,
         Command::Doctor(args) => doctor::run(args, settings, output).await,
+        Command::Top(args) => top::run(args, settings, output).await,
         Command::Audit(args) => audit::run(args, settings, output).await,
         Command::Demo(args) => demo::run(args, settings, output).await,
         Command::Bench(args) => bench::run(args, settings, output).await,
+        Command::Probe(args) => probe::run(args, settings, output).await,
+        Command::Extras(args) => extras::run(args, output),
         Command::Config(_) => unreachable!("config runs before the settings are known to be valid"),
     }
 }

@@ -53,7 +53,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         return output.flush();
     }
     let settings = Settings::resolve(layers).map_err(Failure::settings)?;
-    start_logs(&settings, cli.command.is_service())?;
+    start_logs(&settings, cli.command.logs())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|e| Failure::new(Exit::Usage, format!("cannot start threads: {e}")))?;
     let done = runtime.block_on(drive(&cli.command, &settings, &mut output));
@@ -73,8 +73,7 @@ async fn drive(command: &Command, settings: &Settings, output: &mut Output) -> R
     }
 }
 
-fn start_logs(settings: &Settings, service: bool) -> Result<(), Failure> {
-    let default = if service { "info" } else { "warn" };
+fn start_logs(settings: &Settings, default: &str) -> Result<(), Failure> {
     let filter = settings.log.filter.as_deref().unwrap_or(default);
     logs::init(settings.log.format, filter).map_err(|e| Failure::new(Exit::Usage, e.to_string()))
 }

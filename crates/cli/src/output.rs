@@ -6,6 +6,7 @@ pub(crate) mod watched;
 use std::io::{BufWriter, Write, stdout};
 use std::marker::PhantomData;
 
+use overdue_telemetry::logs;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -19,16 +20,35 @@ pub(crate) trait Row: Serialize {
     fn cells(&self) -> Vec<String>;
 }
 
+/// What a word may be painted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Colour {
+    Red = 31,
+    Green = 32,
+    Yellow = 33,
+}
+
 /// The program's stdout. A closed pipe comes back as a [`Failure`] with exit code 0.
 pub(crate) struct Output {
     json: bool,
+    colours: bool,
     out: Box<dyn Write + Send>,
 }
 
 impl Output {
     /// Writes to stdout.
     pub(crate) fn new(json: bool) -> Self {
-        Self { json, out: Box::new(BufWriter::new(stdout())) }
+        Self { json, colours: logs::may_colour(&stdout()), out: Box::new(BufWriter::new(stdout())) }
+    }
+
+    /// Whether stdout is a terminal where colours may be written.
+    pub(crate) fn has_colours(&self) -> bool {
+        self.colours
+    }
+
+    /// A word in a colour, where colours may be written.
+    pub(crate) fn paint(&self, colour: Colour, word: &str) -> String {
+        if self.colours { format!("\x1b[{}m{word}\x1b[0m", colour as u8) } else { word.to_owned() }
     }
 
     /// Whether `--json` was given.
@@ -150,7 +170,7 @@ mod tests {
 
     fn written(json: bool, write: impl FnOnce(&mut Output)) -> String {
         let sink = Sink::default();
-        write(&mut Output { json, out: Box::new(sink.clone()) });
+        write(&mut Output { json, colours: false, out: Box::new(sink.clone()) });
         let bytes = sink.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
     }

@@ -8,6 +8,7 @@ mod probe;
 
 use std::time::Duration;
 
+use overdue_protocol::Namespace;
 use overdue_store::Store;
 use overdue_telemetry::http::Server;
 use overdue_telemetry::{Health, Registry, http};
@@ -38,16 +39,19 @@ pub(crate) struct Service {
 
 impl Service {
     /// Sets up metrics, signals, the watch for panics, and /metrics, /livez and /readyz. Everything that takes
-    /// metric handles comes later. A second signal calls `at_once`, then ends the process.
+    /// metric handles comes later. `role` and `namespace` are what the metrics say of it. A second signal calls `at_once`, then ends the process.
     ///
     /// # Errors
     /// The address can't be bound, or the system refuses a signal handler.
     pub(crate) async fn begin(
         listen: Listen,
+        role: &str,
+        namespace: &Namespace,
         at_once: impl FnOnce() + Send + 'static,
     ) -> Result<Self, Failure> {
         let version = env!("CARGO_PKG_VERSION");
-        let registry = Registry::install(version).map_err(|e| Failure::new(Exit::Fault, e.to_string()))?;
+        let registry = Registry::install(version, role, namespace.as_str())
+            .map_err(|e| Failure::new(Exit::Fault, e.to_string()))?;
         let stop = Stop::on_signals_then(at_once)?.token;
         let (health, panicked) = (Health::default(), panics::watch());
         let (beside, beside_stop) = (TaskTracker::new(), CancellationToken::new());
@@ -91,7 +95,7 @@ impl Service {
         let stop = self.beside_stop.clone();
         self.beside.spawn(probe::run(store.clone(), self.health.clone(), stop.clone()));
         let progress = member::register(&self.health);
-        self.beside.spawn(member::run(store.clone(), identity, progress, stop));
+        self.beside.spawn(member::run(store.clone(), identity, self.health.clone(), progress, stop));
     }
 
     /// Waits for a signal, then for the loops, at most `drain`. The loops must end when [`Service::stop`] says so.

@@ -55,6 +55,7 @@ pub(crate) struct IndexPass {
 #[derive(Clone)]
 struct SweepMetrics {
     took: Histogram,
+    full: Counter,
     fired: Counter,
     flawed: Counter,
     with_work: Counter,
@@ -67,6 +68,7 @@ impl SweepMetrics {
         let sweeps = |result: SweepResult| Metric::Sweeps.counter(&[queue, result.as_str()]);
         Self {
             took: Metric::SweepSeconds.histogram(&[queue]),
+            full: Metric::FullSweeps.counter(&[queue]),
             fired: Metric::Fired.counter(&[queue, Source::Index.as_str()]),
             flawed: Metric::FiredFlawed.counter(&[queue]),
             with_work: sweeps(SweepResult::Fired),
@@ -75,9 +77,10 @@ impl SweepMetrics {
         }
     }
 
-    fn record(&self, fired: u32, flawed: u32, started: Instant) {
+    fn record(&self, fired: u32, flawed: u32, more: bool, started: Instant) {
         self.took.record(started.elapsed().as_secs_f64());
         self.flawed.increment(flawed.into());
+        self.full.increment(more.into());
         if fired > 0 { &self.with_work } else { &self.empty }.increment(1);
     }
 }
@@ -105,7 +108,7 @@ impl Pass for IndexPass {
     async fn sweep(&self) -> Result<Seen> {
         let started = Instant::now();
         let swept = self.store.run(&self.call).await.inspect_err(|_| self.metrics.failed.increment(1))?;
-        self.metrics.record(swept.fired, swept.flawed, started);
+        self.metrics.record(swept.fired, swept.flawed, swept.more, started);
         self.metrics.fired.increment(swept.fired.into());
         for due_ms in &swept.dues_ms {
             self.lateness.record(swept.now_ms.saturating_sub(*due_ms) as f64 / 1000.0);
@@ -144,7 +147,7 @@ impl Pass for RetryPass {
     async fn sweep(&self) -> Result<Seen> {
         let started = Instant::now();
         let swept = self.store.run(&self.call).await.inspect_err(|_| self.metrics.failed.increment(1))?;
-        self.metrics.record(swept.fired, swept.flawed, started);
+        self.metrics.record(swept.fired, swept.flawed, swept.more, started);
         if swept.group_gone > 0
             && let Some(pass) = self.throttle.pass("group gone", Instant::now())
         {

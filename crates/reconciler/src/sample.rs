@@ -21,6 +21,8 @@ struct Sample {
     armed: u64,
     overdue: u64,
     oldest_ms: u64,
+    /// The first due of all, unix milliseconds.
+    next_ms: Option<u64>,
     retries: u64,
     entries: u64,
     dead: u64,
@@ -80,6 +82,7 @@ async fn read(store: &Store, partitions: &[Partition]) -> Result<Sample> {
         sample.armed += armed;
         sample.overdue += overdue;
         sample.oldest_ms = sample.oldest_ms.max(head.map_or(0, |due| now_ms.saturating_sub(due)));
+        sample.next_ms = [sample.next_ms, head].into_iter().flatten().min();
         sample.retries += retries;
         sample.entries += entries;
         sample.dead += dead;
@@ -96,6 +99,10 @@ fn report(queue: &QueueName, sample: &Sample, partitions: usize) {
     set(Metric::Armed, sample.armed);
     set(Metric::Overdue, sample.overdue);
     Metric::OldestOverdue.set(sample.oldest_ms as f64 / 1000.0, &[queue]);
+    match sample.next_ms {
+        Some(due_ms) => Metric::NextDue.set(due_ms as f64 / 1000.0, &[queue]),
+        None => Metric::NextDue.clear(&[queue]),
+    }
     set(Metric::RetriesWaiting, sample.retries);
     set(Metric::StreamEntries, sample.entries);
     set(Metric::DeadLetters, sample.dead);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use overdue_protocol::call::{Fire, FiredWord, PAGE};
 use overdue_protocol::{Partition, QueueName, TimerId};
 use overdue_store::{Result, Store};
-use overdue_telemetry::label::{GapReason, NotificationResult, Source};
+use overdue_telemetry::label::{GapReason, NotificationResult, Source, SuppressedReason};
 use overdue_telemetry::{Metric, Throttle};
 use tokio::sync::mpsc;
 
@@ -93,6 +93,10 @@ impl Lane {
             }
             Metric::Fired.count(counts[0], &[queue.as_str(), Source::Notification.as_str()]);
             Metric::FiredFlawed.count(fired.flawed.into(), &[queue.as_str()]);
+            for (reason, count) in [(SuppressedReason::Gone, counts[1]), (SuppressedReason::Early, counts[2])]
+            {
+                Metric::Suppressed.count(count, &[queue.as_str(), reason.as_str()]);
+            }
             result(NotificationResult::Fired, counts[0]);
             result(NotificationResult::Gone, counts[1]);
             result(NotificationResult::Early, counts[2]);

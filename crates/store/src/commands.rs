@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use fred::types::Resp3Frame;
 use overdue_protocol::{Reply, Script};
+use overdue_telemetry::label::ConnectionRole;
 use tokio::sync::watch;
 
 use crate::connection::Connection;
@@ -35,7 +36,7 @@ impl Commands {
         let to = if at.is_cluster() {
             To::Cluster(Nodes::open(settings, role, &BTreeSet::from([0])).await?)
         } else {
-            To::Server(Connection::open(settings, role).await?)
+            To::Server(Connection::open(settings, role, ConnectionRole::Command).await?)
         };
         Ok(Self { place: at.to_string(), to })
     }

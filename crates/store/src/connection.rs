@@ -10,6 +10,7 @@ use fred::clients::Client;
 use fred::interfaces::{ClientLike, ClusterInterface, EventInterface};
 use fred::types::config::{Options, Server};
 use fred::types::{CustomCommand, Resp3Frame};
+use overdue_telemetry::label::ConnectionRole;
 use rand::RngExt;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -21,6 +22,7 @@ use crate::endpoint::Endpoint;
 use crate::fault::Fault;
 use crate::frame;
 use crate::keeper::{Driver, Keeper, first_connect};
+use crate::meter::{Meter, Presence};
 use crate::order::{Order, Route};
 use crate::{ErrorKind, Result, Settings};
 
@@ -45,34 +47,25 @@ pub(crate) struct Connection {
     made: watch::Sender<u64>,
     driver: Driver,
     keeper: AbortHandle,
+    meter: Meter,
 }
 
 impl Connection {
     /// Connects; fails fast and says why.
-    pub(crate) async fn open(settings: &Settings, role: &str) -> Result<Self> {
+    pub(crate) async fn open(settings: &Settings, role: &str, carries: ConnectionRole) -> Result<Self> {
         let (at, tls) = settings.endpoint()?;
         let client = dial::client(settings, &at, tls);
-        Self::start(client, settings, &at, role).await
+        let begun = Self::begin(client, settings, &at, role, carries).await;
+        begun.map_err(|fault| fault.during("connect", &at.to_string()))
     }
 
-    /// Connects a client that was built by [`dial::client`].
-    pub(crate) async fn start(
-        client: Client,
-        settings: &Settings,
-        at: &Endpoint,
-        role: &str,
-    ) -> Result<Self> {
-        Self::begin(client, settings, at, role)
-            .await
-            .map_err(|fault| fault.during("connect", &at.to_string()))
-    }
-
-    /// The same, for those who say themselves what was being done.
+    /// Connects a client that was built by [`dial::client`], for those who say themselves what was being done.
     pub(crate) async fn begin(
         client: Client,
         settings: &Settings,
         at: &Endpoint,
         role: &str,
+        carries: ConnectionRole,
     ) -> std::result::Result<Self, Fault> {
         let place = at.to_string();
         let driver = Driver::default();
@@ -89,6 +82,7 @@ impl Connection {
             made: made.clone(),
             driver: driver.clone(),
             closed: closed.clone(),
+            presence: Presence::new(carries),
         };
         // Before any other command: at each answer the library takes the connection for free, and could not interrupt
         // a read that was sent behind this one.
@@ -109,6 +103,7 @@ impl Connection {
             made,
             driver,
             keeper,
+            meter: Meter::default(),
         })
     }
 
@@ -162,7 +157,10 @@ impl Connection {
         let until = Instant::now() + order.deadline;
         let mut pause = Duration::from_millis(5);
         loop {
-            let fault = match self.attempt(order, until).await {
+            let begun = Instant::now();
+            let attempt = self.attempt(order, until).await;
+            self.meter.count(order, begun.elapsed(), &attempt);
+            let fault = match attempt {
                 // On the connection to one node, a slot that has moved does not come back within the deadline.
                 Err(fault) if !self.clustered && fault.text.starts_with("MOVED") => return Err(fault),
                 Err(fault) if fault.passing && !fault.no_script => fault,

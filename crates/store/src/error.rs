@@ -39,6 +39,24 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// Every kind.
+    pub const ALL: [Self; 14] = [
+        Self::Settings,
+        Self::Unreachable,
+        Self::Refused,
+        Self::TooOld,
+        Self::NotRedis,
+        Self::Unavailable,
+        Self::OutOfMemory,
+        Self::OutcomeUnknown,
+        Self::NoGroup,
+        Self::WrongType,
+        Self::NewerFormat,
+        Self::Malformed,
+        Self::Closed,
+        Self::Script,
+    ];
+
     /// The word in metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -143,10 +161,16 @@ fn advice(kind: ErrorKind, said: &str) -> &'static str {
             "write redis:// instead of redis-cluster://"
         }
         ErrorKind::Settings => "correct the settings",
+        ErrorKind::Unreachable if says(&["(Expired"]) => {
+            "renew the server's certificate; is the clock here right?"
+        }
+        ErrorKind::Unreachable if says(&["(NotValidForName"]) => {
+            "use the host name that the server's certificate is for"
+        }
         ErrorKind::Unreachable if says(&["certificate", "Certificate", "UnknownIssuer"]) => {
             "trust the server's authority with ca_file, or use the host name that its certificate is for"
         }
-        ErrorKind::Unreachable if says(&["no answer"]) => {
+        ErrorKind::Unreachable if says(&["no answer", "reset by peer"]) => {
             "is it a Redis, does it hang, and is TLS right (redis:// or rediss://)?"
         }
         ErrorKind::Unreachable => {

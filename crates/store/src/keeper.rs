@@ -12,12 +12,16 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{interval, sleep, timeout};
 use tracing::{debug, warn};
 
 use crate::ErrorKind;
 use crate::connection::{HOUSEKEEPING, by_chance};
 use crate::fault::Fault;
+use crate::meter::Presence;
+
+/// How often it is looked whether the connection is up, for the metrics.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The library's task that drives a connection now.
 #[derive(Clone, Default)]
@@ -72,12 +76,15 @@ pub(crate) struct Keeper {
     pub(crate) made: watch::Sender<u64>,
     pub(crate) driver: Driver,
     pub(crate) closed: Arc<AtomicBool>,
+    pub(crate) presence: Presence,
 }
 
 impl Keeper {
-    pub(crate) async fn run(self, mut reconnects: Receiver<Server>, mut task: ConnectHandle) {
+    pub(crate) async fn run(mut self, mut reconnects: Receiver<Server>, mut task: ConnectHandle) {
+        let mut look = interval(LOOK);
         loop {
             tokio::select! {
+                _ = look.tick() => self.presence.set(self.client.is_connected()),
                 made = reconnects.recv() => match made {
                     Ok(server) => {
                         self.made.send_modify(|n| *n += 1);

@@ -23,6 +23,7 @@ mod frame;
 mod groups;
 mod keeper;
 mod members;
+mod meter;
 mod node;
 mod nodes;
 mod order;

@@ -5,8 +5,11 @@ use std::time::Duration;
 use fred::types::{ClusterHash, Value};
 
 /// A command to be sent once.
+#[derive(Clone)]
 pub(crate) struct Order {
     pub(crate) name: &'static str,
+    /// The word in metrics: a script's name, or `read` or `command`.
+    pub(crate) call: &'static str,
     pub(crate) args: Vec<Value>,
     pub(crate) route: Route,
     pub(crate) deadline: Duration,
@@ -26,6 +29,12 @@ pub(crate) enum Route {
 }
 
 impl Order {
+    /// A plain command.
+    pub(crate) fn new(name: &'static str, args: Vec<Value>, route: Route, deadline: Duration) -> Self {
+        let call = if matches!(route, Route::Blocking(_)) { "read" } else { "command" };
+        Self { name, call, args, route, deadline }
+    }
+
     /// Slot, and whether the connection is blocked meanwhile, in the library's words.
     ///
     /// For plain commands the library heeds a slot and nothing else: an offset is passed over in silence, and the

@@ -138,7 +138,7 @@ impl Probe<'_> {
             ">".into(),
         ];
         let deadline = self.store.settings().command_deadline;
-        let order = Order { name: "XREADGROUP", args, route: Route::Key(4), deadline };
+        let order = Order::new("XREADGROUP", args, Route::Key(4), deadline);
         let entries = self.store.connection().send(&order).await.and_then(frame::entries_of_read);
         let entries = entries.map_err(|fault| fault.during(doing, self.store.place()))?;
         Ok(entries.into_iter().map(|entry| entry.id).collect())

@@ -80,6 +80,10 @@ impl Store {
         let created = match self.command(&doing, "HSETNX", args, Route::Key(0)).await {
             Ok(reply) => reply == Reply::Int(1),
             Err(error) if error.kind() == ErrorKind::OutcomeUnknown => false,
+            // At maxmemory Redis refuses this of a queue that is there, too, and whoever reads it makes room.
+            Err(error) if error.kind() == ErrorKind::OutOfMemory => {
+                return self.queue(name).await?.map(|found| (found, false)).ok_or(error);
+            }
             Err(error) => return Err(error),
         };
         let Some(found) = self.queue(name).await? else {

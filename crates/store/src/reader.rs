@@ -8,6 +8,7 @@ use fred::types::ClientUnblockFlag;
 use fred::types::Value;
 use overdue_protocol::entry::EntryId;
 use overdue_protocol::{GroupName, RawEntry};
+use overdue_telemetry::label::ConnectionRole;
 use tokio::time::timeout;
 
 use crate::connection::Connection;
@@ -29,7 +30,7 @@ impl Reader {
     /// # Errors
     /// Within about `settings.connect_deadline`.
     pub async fn open(settings: &Settings, role: &str) -> Result<Self> {
-        let connection = Connection::open(settings, role).await?.impatient();
+        let connection = Connection::open(settings, role, ConnectionRole::Reader).await?.impatient();
         Ok(Self { connection })
     }
 
@@ -83,7 +84,7 @@ impl Reader {
         place: usize,
         block: Duration,
     ) -> Result<Vec<RawEntry>> {
-        let order = Order { name, args, route: Route::Blocking(place), deadline: block + GRACE };
+        let order = Order::new(name, args, Route::Blocking(place), block + GRACE);
         let answer = self.connection.send(&order).await.and_then(frame::entries_of_read);
         answer.map_err(|fault| fault.during(doing, &self.connection.place))
     }

@@ -68,7 +68,7 @@ impl Order {
         all.push(Value::Bytes(digest(script)));
         all.push(Value::Integer(keys.len() as i64));
         all.extend(keys.into_iter().chain(args).map(Value::Bytes));
-        Self { name: "EVALSHA", args: all, route, deadline }
+        Self { name: "EVALSHA", call: script.name, args: all, route, deadline }
     }
 
     /// The same with the whole text: the server does not hold it.

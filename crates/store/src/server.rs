@@ -103,7 +103,7 @@ impl Connection {
         deadline: Duration,
     ) -> Result<BTreeMap<String, String>> {
         let args = vec![Value::from(section.to_owned())];
-        let reply = self.ask(doing, &Order { name: "INFO", args, route: Route::Any, deadline }).await?;
+        let reply = self.ask(doing, &Order::new("INFO", args, Route::Any, deadline)).await?;
         let lines = reply.as_str().unwrap_or_default().lines().filter_map(|line| line.split_once(':'));
         Ok(lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
@@ -111,7 +111,7 @@ impl Connection {
     /// A configuration value, or `None` when the server does not tell us.
     pub(crate) async fn config_get(&self, name: &str, deadline: Duration) -> Result<Option<String>> {
         let args = vec!["GET".into(), Value::from(name.to_owned())];
-        let order = Order { name: "CONFIG", args, route: Route::Any, deadline };
+        let order = Order::new("CONFIG", args, Route::Any, deadline);
         match self.ask("read the server's configuration", &order).await {
             Ok(reply) => Ok(reply.into_array().and_then(|pair| pair.get(1)?.as_str().map(str::to_owned))),
             Err(error) if error.kind() == ErrorKind::Refused => Ok(None),
@@ -122,7 +122,7 @@ impl Connection {
     /// Sets a configuration value; false when the server does not let us.
     pub(crate) async fn config_set(&self, name: &str, value: &str, deadline: Duration) -> Result<bool> {
         let args = vec!["SET".into(), Value::from(name.to_owned()), Value::from(value.to_owned())];
-        let order = Order { name: "CONFIG", args, route: Route::Any, deadline };
+        let order = Order::new("CONFIG", args, Route::Any, deadline);
         match self.ask("change the server's configuration", &order).await {
             Ok(reply) => Ok(matches!(reply, Reply::Bytes(_))),
             Err(error) if error.kind() == ErrorKind::Refused => Ok(false),

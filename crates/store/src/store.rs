@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use fred::types::Value;
 use overdue_protocol::{Call, Keyspace, Reply, Script};
+use overdue_telemetry::label::ConnectionRole;
 use tokio::sync::{OnceCell, watch};
 
 use crate::commands::Commands;
@@ -148,7 +149,8 @@ impl Store {
         replicas: u32,
         deadline: Duration,
     ) -> Result<(C::Answer, u32)> {
-        let open = || Connection::open(&self.shared.settings, &self.shared.role);
+        let Shared { settings, role, .. } = &*self.shared;
+        let open = || Connection::open(settings, role, ConnectionRole::Command);
         let connection = self.shared.waiting.get_or_try_init(open).await?;
         let made = connection.made();
         let before = *made.borrow();
@@ -159,7 +161,7 @@ impl Store {
         // 0 milliseconds would mean for ever.
         let millis = i64::try_from(deadline.as_millis()).unwrap_or(i64::MAX).max(1);
         let args = vec![Value::Integer(replicas.into()), Value::Integer(millis)];
-        let wait = Order { name: "WAIT", args, route, deadline: allowed };
+        let wait = Order::new("WAIT", args, route, allowed);
         let unknown = |why: &str| {
             let why = format!("the call was executed, but not confirmed by {replicas} replicas ({why})");
             Error::at(ErrorKind::OutcomeUnknown, call.what(), self.place(), &why)
@@ -232,7 +234,7 @@ impl Store {
         route: Route,
     ) -> Result<Reply> {
         let deadline = self.shared.settings.command_deadline;
-        self.commands().ask(doing, &Order { name, args, route, deadline }).await
+        self.commands().ask(doing, &Order::new(name, args, route, deadline)).await
     }
 
     /// Runs a read script: `{n, {...}}`, of which the nested part is returned.

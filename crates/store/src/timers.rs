@@ -120,6 +120,17 @@ impl Store {
         self.page("list retries", partition.retry_index(), after, before, limit).await
     }
 
+    /// How long a key has to live, milliseconds; `None` for good, or when it is not there.
+    ///
+    /// # Errors
+    /// As [`Store::run`].
+    pub async fn ttl_ms(&self, key: &Bytes) -> Result<Option<u64>> {
+        let reply =
+            self.command("ask for a TTL", "PTTL", vec![Value::Bytes(key.clone())], Route::Key(0)).await?;
+        // -1: none; -2: no such key.
+        Ok(reply.as_u64())
+    }
+
     pub(crate) async fn count(&self, doing: &str, name: &'static str, args: Vec<Value>) -> Result<u64> {
         let reply = self.command(doing, name, args, Route::Key(0)).await?;
         reply.as_u64().ok_or_else(|| Error::malformed(doing, Malformed("a count is not a number")))

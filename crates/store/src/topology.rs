@@ -35,7 +35,7 @@ impl Primary {
 /// # Errors
 /// As [`crate::Store::run`]; `Unavailable` when nobody serves any slot.
 pub(crate) async fn look(connection: &Connection, at: &Endpoint, deadline: Duration) -> Result<Vec<Primary>> {
-    let slots = Order { name: "CLUSTER", args: vec!["SLOTS".into()], route: Route::Any, deadline };
+    let slots = Order::new("CLUSTER", vec!["SLOTS".into()], Route::Any, deadline);
     let primaries = read(connection.ask(DOING, &slots).await?, at);
     if primaries.is_empty() {
         let text = "it has no primary with slots: is it set up?";

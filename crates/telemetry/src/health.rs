@@ -3,7 +3,7 @@
 //! **Live** asks "would a restart help?". It fails only when a loop of ours has made no turn for 60 s
 //! although Redis answered all that time. An outage of Redis never makes us restart.
 //! **Ready** asks "does the work get done?". It fails when a registered loop has not succeeded within its
-//! own bound, whoever is to blame.
+//! own bound, whoever is to blame, and while Redis does not answer.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -33,6 +33,8 @@ struct Inner {
     epoch: Instant,
     /// Since when Redis has answered without a break, or [`NEVER`] if it does not.
     answers_since: AtomicU64,
+    /// Since when it has not, or [`NEVER`] if it does or was not asked yet.
+    silent_since: AtomicU64,
     loops: Mutex<BTreeMap<(Loop, String), Arc<State>>>,
     degraded: Mutex<BTreeMap<String, String>>,
     broken: Mutex<BTreeMap<String, String>>,
@@ -71,6 +73,7 @@ impl Default for Health {
         let inner = Inner {
             epoch: Instant::now(),
             answers_since: AtomicU64::new(NEVER),
+            silent_since: AtomicU64::new(NEVER),
             loops: Mutex::default(),
             degraded: Mutex::default(),
             broken: Mutex::default(),
@@ -106,19 +109,17 @@ impl Health {
     }
 
     /// Says whether Redis answered a probe just now. Until the first call, or while it says no, the
-    /// process is live whatever its loops do.
+    /// process is live whatever its loops do; and while it says no, it is not ready.
     pub fn redis_answered(&self, answered: bool) {
         self.redis_answered_at(answered, self.now());
     }
 
     fn redis_answered_at(&self, answered: bool, now: u64) {
-        let since = &self.inner.answers_since;
-        if answered {
-            // A failed exchange means that it answered before: the older time stands.
-            let _ = since.compare_exchange(NEVER, now, Ordering::Relaxed, Ordering::Relaxed);
-        } else {
-            since.store(NEVER, Ordering::Relaxed);
-        }
+        let (answers, silent) = (&self.inner.answers_since, &self.inner.silent_since);
+        let (now_so, no_more) = if answered { (answers, silent) } else { (silent, answers) };
+        // A failed exchange means that it was so before: the older time stands.
+        let _ = now_so.compare_exchange(NEVER, now, Ordering::Relaxed, Ordering::Relaxed);
+        no_more.store(NEVER, Ordering::Relaxed);
     }
 
     /// Shows something in `/readyz` that works worse than it should and fails nothing, such as
@@ -131,6 +132,13 @@ impl Health {
     /// should, such as notifications that do not come. `None` clears it.
     pub fn set_broken(&self, what: &str, why: Option<String>) {
         set(&self.inner.broken, what, why);
+    }
+
+    /// What makes `/readyz` fail although every loop makes progress, in words for a person; empty for nothing.
+    #[must_use]
+    pub fn broken(&self) -> String {
+        let broken = lock(&self.inner.broken);
+        broken.iter().map(|(what, why)| format!("{what}: {why}")).collect::<Vec<_>>().join("; ")
     }
 
     /// The answer of `/livez`.
@@ -176,6 +184,12 @@ impl Health {
             let error = lock(&state.last_error).filter(|_| !fresh).map(|e| format!(", last error: {e}"));
             let detail = format!("{last} (bound {}){}", seconds(state.bound), error.unwrap_or_default());
             line(&mut text, *kind, of, if fresh { "ok" } else { "LATE" }, &detail);
+        }
+        // A loop that waits in a long read would find out only later.
+        let silent = self.inner.silent_since.load(Ordering::Relaxed);
+        if silent != NEVER {
+            ok = false;
+            let _ = writeln!(text, "BROKEN    redis: no answer for {}", seconds(age(now, silent)));
         }
         for (what, why) in lock(&self.inner.broken).iter() {
             ok = false;

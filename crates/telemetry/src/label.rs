@@ -11,6 +11,9 @@ macro_rules! label {
             /// Every value, in the order of the definition.
             pub const ALL: &[Self] = &[$(Self::$value,)*];
 
+            /// Every value as it stands in the label.
+            pub const WORDS: &[&'static str] = &[$($text,)*];
+
             /// The value as it stands in the label.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
@@ -24,6 +27,88 @@ macro_rules! label {
             }
         }
     };
+}
+
+/// A closed set whose words other crates define; tests hold it to theirs.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident [$($text:literal),* $(,)?]) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub enum $name {}
+
+        impl $name {
+            /// Every value as it stands in the label.
+            pub const WORDS: &[&'static str] = &[$($text,)*];
+        }
+    };
+}
+
+words! {
+    /// `word` of what was settled of a watched key: the answers of the settle script (PROTOCOL.md section 3).
+    SettledWord [
+        "OK", "GONE", "WAIT", "STALE", "FIRED", "FIRED_OLD", "DUP", "PAID", "DONE", "DROPPED", "UNPROVEN", "OLD", "MORE",
+    ]
+}
+
+words! {
+    /// `kind` of a loop's error: a kind of the store's errors, or what a loop says of itself.
+    ErrorWord [
+        "settings", "unreachable", "refused", "too_old", "not_redis", "unavailable", "out_of_memory",
+        "outcome_unknown", "no_group", "wrong_type", "newer_format", "malformed", "closed", "script",
+        "subscription_down", "unanswered", "deadline",
+    ]
+}
+
+words! {
+    /// `call`: what a round trip carries: a script of `lua/`, a read that blocks, or any other command.
+    CallWord [
+        "schedule", "cancel", "sweep", "sweep_retries", "fire", "touch", "settle", "due", "forget", "join",
+        "complete", "apply", "retry", "release", "bury", "renew", "claim", "reclaim", "retire", "trim",
+        "replay", "discard", "drop", "store/field", "store/hash", "store/page", "store/record", "store/setting",
+        "store/values", "store/waiting",
+        "read", "command",
+    ]
+}
+
+words! {
+    /// `role` of a process.
+    ProgramRole ["relay", "consumer"]
+}
+
+words! {
+    /// `result` of a round trip: answered, the script was not there yet and is sent whole, or a kind of the store's errors.
+    CallResult [
+        "ok", "no_script", "settings", "unreachable", "refused", "too_old", "not_redis", "unavailable", "out_of_memory",
+        "outcome_unknown", "no_group", "wrong_type", "newer_format", "malformed", "closed", "script",
+    ]
+}
+
+label! {
+    /// `role` of a connection, by what it carries.
+    ConnectionRole {
+        /// Scripts and commands.
+        Command = "command",
+        /// Reads that block.
+        Reader = "reader",
+        /// Notifications and messages.
+        Subscription = "subscription",
+    }
+}
+
+label! {
+    /// `reason` why an expiry that was heard put nothing into the stream.
+    SuppressedReason {
+        /// The timer had been fired, cancelled or armed again before.
+        Gone = "gone",
+        /// The timer is not due yet: it was armed again.
+        Early = "early",
+        /// The end of the watched key had fired before.
+        Known = "known",
+        /// It is too old to be told from what was forgotten.
+        Old = "old",
+        /// The watched key was evicted, and its rule ignores that.
+        Evicted = "evicted",
+    }
 }
 
 label! {
@@ -245,6 +330,8 @@ label! {
         Plain = "plain",
         /// Reads depths and ages for the metrics.
         Sample = "sample",
+        /// Reads how much memory the nodes use.
+        Memory = "memory",
         /// Nudges watched keys that are due.
         Nudge = "nudge",
         /// Forgets old names of watched keys.

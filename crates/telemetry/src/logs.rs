@@ -40,13 +40,15 @@ pub fn init(format: Format, filter: &str) -> Result<(), LogsError> {
     let filter = parse_filter(filter)?;
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
     let done = match format {
-        Format::Text => {
-            let colour = stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-            lines.with_ansi(colour).finish().try_init()
-        }
+        Format::Text => lines.with_ansi(may_colour(&stderr())).finish().try_init(),
         Format::Json => lines.json().flatten_event(true).with_current_span(false).finish().try_init(),
     };
     done.map_err(|e| LogsError(format!("cannot set up logs: {e}")))
+}
+
+/// Whether colours may be written there: only on a terminal, and unless `NO_COLOR` says something.
+pub fn may_colour(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }
 
 /// Checks a filter without setting anything up.

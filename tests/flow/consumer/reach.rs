@@ -133,7 +133,7 @@ async fn after_a_halt_nothing_more_begins_until_somebody_starts_it_again() {
     seen.wait_for(1).await;
     eventually("the members say so", async || {
         let trouble = trouble(&stage);
-        if trouble.iter().any(|text| text.contains("is halted") && text.contains("410 Gone")) {
+        if trouble.iter().any(|text| text.contains("has been halted") && text.contains("410 Gone")) {
             Ok(())
         } else {
             Err(trouble)

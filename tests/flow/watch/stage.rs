@@ -97,7 +97,7 @@ pub(crate) async fn watch(url: &str, rules: Vec<Rule>, settings: WatchSettings) 
 /// Starts a watcher.
 pub(crate) async fn start(url: &str, rules: Vec<Rule>, settings: WatchSettings) -> Running {
     // Before the first series is taken: later ones would count nothing.
-    Registry::install("test").unwrap();
+    Registry::install("test", "relay", "overdue").unwrap();
     let redis = Settings::new(url);
     let rules = Rules::new(&redis.keyspace, rules);
     let store = Store::connect(&redis, "test").await.unwrap();
@@ -155,7 +155,7 @@ pub(crate) async fn fired(redis: &Redis, queue: &str, count: usize, watchers: &[
 
 /// What this process has counted.
 pub(crate) fn metrics() -> Metrics {
-    Metrics::parse(&Registry::install("test").unwrap().render())
+    Metrics::parse(&Registry::install("test", "relay", "overdue").unwrap().render())
 }
 
 pub(crate) fn count(metric: &str, labels: &[(&str, &str)]) -> f64 {

@@ -25,7 +25,8 @@ pub(crate) async fn run(args: &Consume, settings: &Settings, output: &mut Output
     let rules = rules::of(args, settings)?;
     let groups = Groups::default();
     let all = groups.clone();
-    let service = Service::begin(settings.consume.listen, move || all.kill()).await?;
+    let (listen, namespace) = (settings.consume.listen, settings.redis.keyspace.namespace());
+    let service = Service::begin(listen, "consumer", namespace, move || all.kill()).await?;
     let (broken, breaks) = mpsc::unbounded_channel();
     let (json, named) = (output.is_json(), args.queue.is_none());
     let desk = Desk { settings, service: &service, groups: &groups, json, named, broken };

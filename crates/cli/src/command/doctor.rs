@@ -3,9 +3,11 @@
 mod finding;
 mod flags;
 mod groups;
-mod queue;
+mod memory;
+pub(crate) mod queue;
 pub(crate) mod relays;
 mod server;
+mod ttl;
 mod watching;
 
 use std::collections::BTreeMap;
@@ -41,7 +43,7 @@ pub(crate) async fn run(_args: &Doctor, settings: &Settings, output: &mut Output
     findings.extend(server::look(&store).await?);
     findings.extend(look_at_nodes(settings, &store, &watching).await?);
     findings.extend(look_at_queues(&store, &alive, &watching, now_ms).await?);
-    findings.sort_by_key(|finding| finding.level);
+    findings.sort_by_key(Finding::place);
     for finding in &findings {
         finding.say(output)?;
     }
@@ -108,6 +110,7 @@ async fn look_at_queues(
             "there are no queues yet: `overdue schedule` creates the one it names",
         ));
     }
+    findings.extend(ttl::look(store, &queues).await?);
     for (name, info) in queues {
         findings.extend(queue::look(store, &name, &info, &members, now_ms).await?);
         findings.extend(watching::index::look(store, &name, &info, watching, now_ms).await?);

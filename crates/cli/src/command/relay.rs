@@ -7,7 +7,7 @@ use std::time::Duration;
 use overdue_protocol::QueueName;
 use overdue_protocol::watch::Rules;
 use overdue_reconciler::{Reconciler, Watching};
-use overdue_relay::{Flags, Listener, WatchSettings, Watcher};
+use overdue_relay::{Flags, Listener, Memory, WatchSettings, Watcher};
 use overdue_store::{Error, ErrorKind, Nodes, Store};
 use overdue_telemetry::label::ScanReason;
 use overdue_watch::Looker;
@@ -30,7 +30,7 @@ const TIMERS_NEED: &str = "Ex";
 /// It could not be started, or something of it broke.
 pub(crate) async fn run(_args: &Relay, settings: &Settings, _output: &mut Output) -> Result<(), Failure> {
     let relay = &settings.relay;
-    let service = Service::begin(relay.listen, || {}).await?;
+    let service = Service::begin(relay.listen, "relay", settings.redis.keyspace.namespace(), || {}).await?;
     let store = service.step(Store::connect(&settings.redis, "relay")).await?;
     service.step(store.prove_scripts()).await?;
     let rules = Rules::new(&settings.redis.keyspace, relay.watch.clone());
@@ -88,6 +88,11 @@ pub(crate) async fn run(_args: &Relay, settings: &Settings, _output: &mut Output
     loops.spawn(async move {
         flags.run(flags_stop).await;
         "flags"
+    });
+    let (memory, stop) = (Memory::new(nodes.clone(), &service.health), service.stop.clone());
+    loops.spawn(async move {
+        memory.run(stop).await;
+        "memory loop"
     });
     if let Some(listener) = listener {
         let stop = service.stop.clone();

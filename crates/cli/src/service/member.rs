@@ -41,14 +41,20 @@ pub(super) fn register(health: &Health) -> Progress {
     health.register(Loop::Member, "", BOUND)
 }
 
-/// Beats until `stop`, then leaves the list.
-pub(super) async fn run(store: Store, identity: Identity, progress: Progress, stop: CancellationToken) {
+/// Beats until `stop`, then leaves the list. What is broken stands in the entry.
+pub(super) async fn run(
+    store: Store,
+    identity: Identity,
+    health: Health,
+    progress: Progress,
+    stop: CancellationToken,
+) {
     let throttle = Throttle::default();
     let mut tick = tokio::time::interval(Duration::from_millis(HEARTBEAT_MS));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut started, mut beats) = (None, 0_u64);
     while stop.run_until_cancelled(tick.tick()).await.is_some() {
-        match beat(&store, &identity, &mut started).await {
+        match beat(&store, &identity, health.broken(), &mut started).await {
             Ok(()) => progress.succeed(),
             Err(error) => {
                 progress.fail(error.kind().as_str());
@@ -68,7 +74,7 @@ pub(super) async fn run(store: Store, identity: Identity, progress: Progress, st
     progress.retire();
 }
 
-async fn beat(store: &Store, identity: &Identity, started: &mut Option<u64>) -> Result<()> {
+async fn beat(store: &Store, identity: &Identity, trouble: String, started: &mut Option<u64>) -> Result<()> {
     let seen = store.time_ms().await?;
     let member = Member {
         role: identity.role.to_owned(),
@@ -79,7 +85,7 @@ async fn beat(store: &Store, identity: &Identity, started: &mut Option<u64>) -> 
         seen,
         queues: identity.queues.clone(),
         rules: identity.rules.clone(),
-        trouble: String::new(),
+        trouble,
     };
     store.beat(&identity.name, &member).await
 }

@@ -5,11 +5,14 @@ use std::path::Path;
 use overdue_store::Secret;
 
 /// `text` with every password in it replaced by `***`, when it is a URL, and also when a typing error has
-/// made it almost one. Any other text as it is.
+/// made it almost one. Of a web address only the host is shown: tokens stand in paths and queries. Any other text as it is.
 pub(crate) fn mask_url(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else {
         return text.rsplit_once('@').map_or_else(|| text.to_owned(), |(_, host)| format!("***@{host}"));
     };
+    if matches!(scheme, "http" | "https") {
+        return format!("{scheme}://{}", mask_web(rest));
+    }
     let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
     // The last @ ends the password: one with an unescaped @ or / in it must not show either.
     let rest = match rest.rsplit_once('@') {
@@ -21,6 +24,19 @@ pub(crate) fn mask_url(text: &str) -> String {
     };
     let query = query.map(mask_query).unwrap_or_default();
     format!("{scheme}://{rest}{query}")
+}
+
+fn mask_web(rest: &str) -> String {
+    let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    // Is it a path, or a password with an unescaped / in it?
+    if path.contains('@') {
+        return "***".to_owned();
+    }
+    let shown = match host.rsplit_once('@') {
+        Some((login, host)) => format!("{}:***@{host}", login.split(':').next().unwrap_or_default()),
+        None => host.to_owned(),
+    };
+    format!("{shown}{}", if path.len() > 1 { "/***" } else { path })
 }
 
 fn mask_query(query: &str) -> String {
@@ -61,6 +77,10 @@ mod tests {
             ("redis://u:p:q@h", "redis://u:***@h"),
             ("redis-sentinel://h/0?sentinelPassword=x&a=b", "redis-sentinel://h/0?sentinelPassword=***&a=b"),
             ("redis:/u:p@h", "***@h"),
+            ("https://h:1/", "https://h:1/"),
+            ("https://h/hook/token?a=b", "https://h/***"),
+            ("http://u:p@h?token", "http://u:***@h/***"),
+            ("http://u:p/q@h", "http://***"),
             ("plain text", "plain text"),
         ] {
             assert_eq!(mask_url(url), shown);

@@ -84,7 +84,7 @@ table! {
         Key::new("log.filter", "Which log lines are written.", parse::log_filter)
         .flag(Everywhere, "log-filter", "FILTER")
         .values("A level (error, warn, info, debug), or pairs such as overdue_relay=debug. \
-                 Not set = info for relay and consume, warn for the other commands");
+                 Not set = info for relay and consume, off for top, warn for the other commands");
 
     MAX_PAYLOAD: usize =
         Key::new("client.max_payload", "The largest payload that schedule accepts.", |t| {

@@ -14,12 +14,14 @@ pub(super) struct Groups(BTreeMap<String, Depth>);
 struct Depth {
     /// Delivered and not acknowledged.
     pending: u64,
-    /// Not delivered; `None` where Redis does not know.
-    undelivered: Option<u64>,
+    /// Not delivered; `None` when a partition does not know it.
+    lag: Option<u64>,
     /// With what waits for its next attempt.
     backlog: u64,
     /// When the oldest entry that it has not finished entered the stream, unix milliseconds.
     since_ms: Option<u64>,
+    /// A stream has it.
+    there: bool,
     /// It has a part in the books, but one stream has no such group.
     gone: bool,
 }
@@ -36,8 +38,9 @@ impl Groups {
         }
         for group in groups {
             let depth = self.of(&group.name);
+            depth.there = true;
             depth.pending += group.pending;
-            depth.undelivered = depth.undelivered.zip(group.lag).map(|(sum, lag)| sum + lag);
+            depth.lag = depth.lag.zip(group.lag).map(|(sum, lag)| sum + lag);
             let in_books = GroupName::new(&group.name)
                 .is_ok_and(|name| tally.contains_key(&tally::GroupCounter::Base.field(&name)));
             if !in_books {
@@ -52,7 +55,7 @@ impl Groups {
     }
 
     fn of(&mut self, name: &str) -> &mut Depth {
-        let new = || Depth { undelivered: Some(0), ..Depth::default() };
+        let new = || Depth { lag: Some(0), ..Depth::default() };
         self.0.entry(name.to_owned()).or_insert_with(new)
     }
 
@@ -63,14 +66,17 @@ impl Groups {
         for (group, depth) in gone.chain(&self.0) {
             let set = |metric: Metric, value: f64| metric.set(value, &[queue, group]);
             set(Metric::Pending, depth.pending as f64);
-            if let Some(undelivered) = depth.undelivered {
-                set(Metric::Undelivered, undelivered as f64);
+            match depth.lag {
+                Some(lag) => set(Metric::GroupLag, lag as f64),
+                None => Metric::GroupLag.clear(&[queue, group]),
             }
             set(Metric::GroupBacklog, depth.backlog as f64);
             let age_ms = depth.since_ms.map_or(0, |since| now_ms.saturating_sub(since));
             set(Metric::GroupOldest, age_ms as f64 / 1000.0);
             set(Metric::GroupGone, f64::from(u8::from(depth.gone)));
         }
+        let there = self.0.values().filter(|depth| depth.there).count();
+        Metric::Groups.set(there as f64, &[queue]);
         *known = self.0.keys().cloned().collect();
     }
 }

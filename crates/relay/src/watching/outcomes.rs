@@ -6,7 +6,7 @@ use overdue_protocol::QueueName;
 use overdue_protocol::call::SettledWord;
 use overdue_protocol::watch::{Rule, Seen};
 use overdue_telemetry::Metric;
-use overdue_telemetry::label::{SettledBy, Source};
+use overdue_telemetry::label::{SettledBy, Source, SuppressedReason};
 use overdue_watch::{Fire, Looked, Outcome};
 
 /// The counts of one batch: each series is written once.
@@ -14,6 +14,7 @@ use overdue_watch::{Fire, Looked, Outcome};
 struct Counts {
     words: BTreeMap<&'static str, u64>,
     fired: BTreeMap<QueueName, u64>,
+    suppressed: BTreeMap<(QueueName, SuppressedReason), u64>,
 }
 
 /// What events have fired.
@@ -21,6 +22,9 @@ pub(super) fn fired(fires: &[Fire], outcomes: &[Outcome]) {
     let mut counts = Counts::default();
     for (fire, outcome) in fires.iter().zip(outcomes) {
         counts.add(&fire.rule, outcome.word, outcome.due_ms, outcome.now_ms, Source::Notification);
+        if let Some(reason) = suppressed(outcome.word) {
+            *counts.suppressed.entry((fire.rule.queue.clone(), reason)).or_default() += 1;
+        }
     }
     counts.write(SettledBy::Event, Source::Notification);
 }
@@ -39,6 +43,15 @@ pub(super) fn looked(looked: &[Looked]) -> u64 {
     }
     counts.write(SettledBy::Look, Source::Index);
     found
+}
+
+/// Why an event put nothing into the stream.
+fn suppressed(word: SettledWord) -> Option<SuppressedReason> {
+    match word {
+        SettledWord::Dup | SettledWord::Paid => Some(SuppressedReason::Known),
+        SettledWord::Old => Some(SuppressedReason::Old),
+        _ => None,
+    }
 }
 
 impl Counts {
@@ -65,6 +78,9 @@ impl Counts {
         }
         for (word, count) in self.words {
             Metric::WatchSettled.count(count, &[by.as_str(), word]);
+        }
+        for ((queue, reason), count) in self.suppressed {
+            Metric::Suppressed.count(count, &[queue.as_str(), reason.as_str()]);
         }
         for (queue, count) in self.fired {
             Metric::Fired.count(count, &[queue.as_str(), source.as_str()]);

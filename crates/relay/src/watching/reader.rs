@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use overdue_protocol::watch::{MARK, OnEvicted, Rule, WatchedKey};
 use overdue_store::{Feed, Signal};
-use overdue_telemetry::label::{GapReason, Role, WatchEvent};
+use overdue_telemetry::label::{GapReason, Role, SuppressedReason, WatchEvent};
 use overdue_telemetry::{Counter, Metric, Progress};
 use overdue_watch::{Ask, Cause, Fire};
 use tokio::sync::mpsc;
@@ -120,7 +120,13 @@ impl Reader {
             (Event::Evicted, Some(position)) if fires => self.fire(feed, key, rule, position, Cause::Evicted),
             // What ends without a name belongs to the gap before the next marker.
             (Event::Expired | Event::Changed, _) => self.look(feed, key, rule, false),
-            (Event::Evicted, _) => self.look(feed, key, rule, !fires),
+            (Event::Evicted, _) => {
+                if !fires {
+                    let queue = rule.queue.as_str();
+                    Metric::Suppressed.count(1, &[queue, SuppressedReason::Evicted.as_str()]);
+                }
+                self.look(feed, key, rule, !fires);
+            }
             (Event::Removed, _) => self.look(feed, key, rule, true),
         }
     }

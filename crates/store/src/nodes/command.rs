@@ -88,7 +88,7 @@ impl Nodes {
         let until = Instant::now() + inner.deadline();
         let peer = inner.peer(doing, &feed.node)?;
         let line = peer.line(&inner.dial, feed.db, inner.deadline()).await?;
-        let order = Order { name, args, route: Route::Any, deadline: until - Instant::now() };
+        let order = Order::new(name, args, Route::Any, until - Instant::now());
         let reply = line.send(&order).await.and_then(crate::frame::reply);
         reply.map_err(|fault| inner.blame(doing, &peer, fault))
     }

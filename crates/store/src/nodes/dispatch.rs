@@ -50,12 +50,7 @@ impl Nodes {
             passing: matches!(fault.kind, ErrorKind::Unreachable | ErrorKind::Unavailable),
             ..fault
         })?;
-        let order = Order {
-            name: order.name,
-            args: order.args.clone(),
-            route: order.route.clone(),
-            deadline: left(),
-        };
+        let order = Order { deadline: left(), ..order.clone() };
         line.send(&order).await.map_err(|fault| Fault {
             // Closed because it is no primary any more: another one is, or will be.
             passing: fault.passing || fault.kind == ErrorKind::Closed && !inner.is_closed(),

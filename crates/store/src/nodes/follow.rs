@@ -111,7 +111,7 @@ async fn ask_all(
 /// A node's epoch, and then what it says.
 async fn ask(peer: &Peer, dial: &Arc<Dial>, patience: Duration) -> Result<(u64, Vec<Primary>)> {
     let line = peer.any_line(dial, patience).await?;
-    let order = Order { name: "CLUSTER", args: vec!["INFO".into()], route: Route::Any, deadline: patience };
+    let order = Order::new("CLUSTER", vec!["INFO".into()], Route::Any, patience);
     let epoch = match line.ask(DOING, &order).await {
         Ok(info) => epoch_in(info.as_str().unwrap_or_default()),
         // One right that can be done without.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use overdue_telemetry::label::ConnectionRole;
 use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -95,7 +96,9 @@ impl Peer {
             // In a task of its own: dropped in the midst of it, the library would leave a connection behind.
             let connecting = tokio::spawn(async move {
                 let client = dial::client(&dial.settings, &at, dial.tls.clone());
-                let connection = Connection::begin(client, &dial.settings, &at, &dial.role).await?;
+                let connection =
+                    Connection::begin(client, &dial.settings, &at, &dial.role, ConnectionRole::Command)
+                        .await?;
                 count(connection.made(), dial.made.clone());
                 Ok(Arc::new(connection))
             });

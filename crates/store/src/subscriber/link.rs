@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use overdue_telemetry::label::ConnectionRole;
 use redis_protocol::resp2::types::RangeFrame;
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, yield_now};
@@ -14,6 +15,7 @@ use super::line::{Line, refusal, text};
 use super::login::Login;
 use super::outlet::Voice;
 use crate::fault::Fault;
+use crate::meter::Presence;
 use crate::{Backoff, Error, ErrorKind};
 
 /// How often a node that says nothing is asked whether it is there, and how long the next byte may take then.
@@ -66,6 +68,7 @@ impl Keeper {
     async fn run(mut self, mut deadline: Duration, told: oneshot::Sender<crate::Result<()>>) {
         let (mut told, mut backoff) = (Some(told), Backoff::default());
         let mut warned: Option<Instant> = None;
+        let mut presence = Presence::new(ConnectionRole::Subscription);
         loop {
             let attempt = timeout(deadline, self.subscribe()).await;
             let attempt = attempt
@@ -75,10 +78,12 @@ impl Keeper {
                 Ok(mut line) => {
                     let since = Instant::now();
                     self.voice.opened();
+                    presence.set(true);
                     debug!(node = %self.voice.node(), "subscribed");
                     told.take().map(|told| told.send(Ok(())));
                     let why = self.listen(&mut line).await;
                     self.voice.closed();
+                    presence.set(false);
                     lived = since.elapsed() > HEARTBEAT.0;
                     why
                 }

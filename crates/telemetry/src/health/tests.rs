@@ -118,13 +118,17 @@ fn a_dropped_loop_goes_stale_and_a_retired_one_is_gone() {
 
 #[test]
 fn the_metric_shows_the_loop_that_has_waited_longest() {
-    let registry = crate::Registry::install("test").unwrap();
+    let registry = crate::Registry::install("test", "relay", "overdue").unwrap();
     let health = Health::default();
     let first = health.register(Loop::Claim, "orders:0", Duration::from_secs(5));
     let _second = health.register(Loop::Claim, "orders:1", Duration::from_secs(5));
     first.succeed();
     health.publish();
-    assert!(registry.render().contains("overdue_loop_last_success_timestamp_seconds{loop=\"claim\"} 0\n"));
+    assert!(
+        registry.render().contains(
+            "overdue_loop_last_success_timestamp_seconds{namespace=\"overdue\",loop=\"claim\"} 0\n"
+        )
+    );
 }
 
 #[tokio::test]
@@ -137,4 +141,17 @@ async fn the_start_is_over_when_the_first_loop_is_entered() {
     let _progress = health.register(Loop::Read, "orders:0", Duration::from_secs(1));
     waiting.await.unwrap();
     health.started().await;
+}
+
+#[test]
+fn nobody_is_ready_while_redis_does_not_answer() {
+    let health = Health::default();
+    health.register(Loop::Read, "orders/billing", Duration::from_secs(10)).succeed();
+    assert!(health.ready().ok, "it was not asked yet");
+    health.redis_answered_at(false, 1_000);
+    health.redis_answered_at(false, 3_000);
+    let report = health.ready_at(4_000);
+    assert!(!report.ok && report.text.contains("BROKEN    redis: no answer for 3.0 s\n"), "{}", report.text);
+    health.redis_answered_at(true, 4_000);
+    assert!(health.ready_at(4_000).ok);
 }

@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 async fn start() -> (SocketAddr, Health, CancellationToken, Server) {
     let (health, shutdown) = (Health::default(), CancellationToken::new());
-    let registry = Registry::install("test").unwrap();
+    let registry = Registry::install("test", "relay", "overdue").unwrap();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let server = serve(any, registry, health.clone(), shutdown.clone()).await.unwrap();
     (server.addr(), health, shutdown, server)
@@ -38,7 +38,10 @@ async fn the_three_pages_answer_on_any_free_port() {
     let metrics = fetch(addr, "/metrics").await;
     assert!(metrics.starts_with("HTTP/1.1 200 OK\r\n"), "{metrics}");
     assert!(metrics.contains("content-type: text/plain; version=0.0.4"), "{metrics}");
-    assert!(metrics.contains("overdue_build_info{version=\"test\"} 1"), "{metrics}");
+    assert!(
+        metrics.contains("overdue_build_info{namespace=\"overdue\",version=\"test\",role=\"relay\"} 1"),
+        "{metrics}"
+    );
 
     assert!(fetch(addr, "/livez").await.starts_with("HTTP/1.1 200 OK\r\n"));
     assert!(fetch(addr, "/readyz").await.starts_with("HTTP/1.1 503 Service Unavailable\r\n"));
@@ -82,7 +85,7 @@ async fn it_stops_although_a_client_hangs() {
 #[tokio::test]
 async fn a_port_in_use_is_an_error() {
     let (addr, health, shutdown, _server) = start().await;
-    let registry = Registry::install("test").unwrap();
+    let registry = Registry::install("test", "relay", "overdue").unwrap();
     let error = serve(addr, registry, health, shutdown).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
 }

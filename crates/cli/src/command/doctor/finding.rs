@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::exit::Failure;
-use crate::output::Output;
+use crate::output::{Colour, Output};
 
 /// How bad it is; worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -16,6 +16,10 @@ pub(super) enum Level {
     /// As it should be.
     Ok,
 }
+
+/// The checks that say why nothing is handled: they come first among those that are as bad.
+const WHY: [&str; 9] =
+    ["reach", "relays", "paused", "endpoint", "groups", "overdue", "blind", "slow", "dead letters"];
 
 /// One finding, with what to do about it; empty when nothing is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -45,12 +49,17 @@ impl Finding {
         Self { level, ..self }
     }
 
+    /// Where it stands: worst first.
+    pub(super) fn place(&self) -> (Level, usize) {
+        (self.level, WHY.iter().position(|check| *check == self.check).unwrap_or(WHY.len()))
+    }
+
     /// Writes it, on one line or two.
     pub(super) fn say(&self, output: &mut Output) -> Result<(), Failure> {
         let level = match self.level {
-            Level::Bad => "BAD ",
-            Level::Warn => "warn",
-            Level::Ok => "ok  ",
+            Level::Bad => output.paint(Colour::Red, "BAD "),
+            Level::Warn => output.paint(Colour::Yellow, "warn"),
+            Level::Ok => output.paint(Colour::Green, "ok  "),
         };
         output.object(self)?;
         output.say(format!("{level}  {:<13}  {}", self.check, self.finding))?;

@@ -7,7 +7,7 @@ use overdue_protocol::{GroupName, Partition, QueueName, tally};
 use overdue_store::Store;
 
 use super::finding::{Finding, Level};
-use super::relays::SEEN_MS;
+use super::relays::{self, SEEN_MS};
 use crate::exit::Failure;
 use crate::output::text;
 
@@ -100,9 +100,8 @@ impl Around<'_> {
     }
 
     /// The consumers of ours in a group.
-    fn ours(&self, group: &str) -> impl Iterator<Item = &Member> {
-        let place = format!("{}/{group}", self.queue);
-        self.alive.iter().filter(move |one| one.role == "consumer" && one.queues.contains(&place))
+    fn ours<'a>(&'a self, group: &'a str) -> impl Iterator<Item = &'a Member> {
+        self.alive.iter().filter(move |one| relays::reads(one, self.queue, group))
     }
 }
 

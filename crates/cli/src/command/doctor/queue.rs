@@ -14,7 +14,9 @@ use crate::exit::Failure;
 use crate::output::text;
 
 /// How long a timer may be overdue: longer than a relay takes to come back.
-const LATE_MS: u64 = 5_000;
+pub(crate) const LATE_MS: u64 = 5_000;
+/// A dead letter that is younger than this says that more come.
+const NEW_MS: u64 = 600_000;
 
 /// What all partitions of a queue hold together.
 #[derive(Default)]
@@ -25,6 +27,8 @@ struct Holdings {
     armed: u64,
     entries: u64,
     dead: u64,
+    /// When the newest dead letter was written.
+    last_dead_ms: Option<u64>,
     groups: Groups,
     /// Another number of partitions than the queue says.
     disagree: BTreeSet<String>,
@@ -45,7 +49,10 @@ pub(super) async fn look(
     let work = holdings.armed + holdings.entries > 0;
     findings.extend(holdings.groups.look(&Around { queue, alive, work, paused: info.paused, now_ms }));
     if holdings.dead > 0 {
-        let finding = format!("queue {queue}: dead letters: {}", holdings.dead);
+        let age = holdings.last_dead_ms.map(|at| now_ms.saturating_sub(at)).filter(|age| *age < NEW_MS);
+        let growing = age.map(|age| format!(", and growing: the newest came {} ago", text::span(age)));
+        let finding =
+            format!("queue {queue}: dead letters: {}{}", holdings.dead, growing.unwrap_or_default());
         let advice = format!("see why: overdue dead list {queue}; then replay or purge them");
         findings.push(Finding::warn("dead letters", finding, advice));
     }
@@ -64,7 +71,12 @@ async fn read(store: &Store, queue: &QueueName, info: &QueueInfo, now_ms: u64) -
         holdings.overdue += store.overdue_count(&partition, now_ms).await?;
         holdings.armed += store.depth(&partition).await? + store.retry_depth(&partition).await?;
         holdings.entries += store.length(&partition.stream()).await?;
-        holdings.dead += store.length(&partition.dead()).await?;
+        let dead = store.length(&partition.dead()).await?;
+        if dead > 0 {
+            holdings.dead += dead;
+            let last = store.last_entries(&partition.dead(), 1).await?.first().map(|letter| letter.id.ms);
+            holdings.last_dead_ms = holdings.last_dead_ms.max(last);
+        }
         let books = store.tally(&partition).await?;
         let told = books.get(tally::PARTITIONS).cloned();
         holdings.disagree.extend(told.filter(|number| *number != info.partitions.to_string()));

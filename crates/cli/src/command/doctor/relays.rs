@@ -7,12 +7,28 @@ use overdue_protocol::member::{HEARTBEAT_MS, Member};
 
 use super::finding::Finding;
 
-/// A process that was not seen for this long counts as gone: three heartbeats.
+/// A consumer that was not seen for this long counts as gone: three heartbeats.
 pub(crate) const SEEN_MS: u64 = 3 * HEARTBEAT_MS;
+/// A relay, without which nothing fires.
+pub(crate) const RELAY_SEEN_MS: u64 = 2 * HEARTBEAT_MS;
 
 /// Whether the process wrote itself down lately.
 pub(crate) fn is_alive(member: &Member, now_ms: u64) -> bool {
-    member.seen + SEEN_MS >= now_ms
+    let most = if member.role == "relay" { RELAY_SEEN_MS } else { SEEN_MS };
+    member.seen + most >= now_ms
+}
+
+/// Whether it is a relay that fires timers of this queue. One that was started without --queue works for every queue
+/// and names none.
+pub(crate) fn serves(member: &Member, queue: &QueueName) -> bool {
+    let names = &member.queues;
+    member.role == "relay" && (names.is_empty() || names.iter().any(|name| name == queue.as_str()))
+}
+
+/// Whether it is a consumer of ours that reads for this group.
+pub(crate) fn reads(member: &Member, queue: &QueueName, group: &str) -> bool {
+    let is_it = |place: &String| place.split_once('/') == Some((queue.as_str(), group));
+    member.role == "consumer" && member.queues.iter().any(is_it)
 }
 
 /// Findings about the relays among the processes that are alive.
@@ -21,7 +37,7 @@ pub(super) fn look(alive: &[Member]) -> Vec<Finding> {
     if relays.is_empty() {
         return vec![Finding::bad(
             "relays",
-            format!("no relay was seen in the last {} s: nothing fires", SEEN_MS / 1000),
+            format!("no relay was seen in the last {} s: nothing fires", RELAY_SEEN_MS / 1000),
             "start one or more: overdue relay",
         )];
     }
@@ -29,6 +45,12 @@ pub(super) fn look(alive: &[Member]) -> Vec<Finding> {
     let versions: BTreeSet<_> = relays.iter().map(|relay| relay.version.as_str()).collect();
     let seen = format!("{} alive on {}", relays.len(), Vec::from_iter(hosts).join(", "));
     let mut findings = vec![Finding::ok("relays", seen)];
+    findings.extend(relays.iter().filter(|relay| !relay.trouble.is_empty()).map(|relay| {
+        let finding = format!("relay on {}, process {}: {}", relay.host, relay.pid, relay.trouble);
+        let advice = "nothing is lost: timers fire all the same, what watched keys end with may come late; see \
+                      `notifications` below, and docs/OPERATIONS.md, section Watched keys";
+        Finding::bad("blind", finding, advice)
+    }));
     if versions.len() > 1 {
         let versions = Vec::from_iter(versions).join(", ");
         let finding = format!("relays of different versions are at work: {versions}");
@@ -43,12 +65,8 @@ pub(super) fn look(alive: &[Member]) -> Vec<Finding> {
 
 /// When relays are alive, but each was started for other queues.
 pub(super) fn missing_for(queue: &QueueName, alive: &[Member]) -> Option<Finding> {
-    let mut relays = alive.iter().filter(|member| member.role == "relay").peekable();
-    relays.peek()?;
-    // A relay that was started without --queue works for every queue and names none.
-    let serves =
-        |relay: &Member| relay.queues.is_empty() || relay.queues.iter().any(|name| name == queue.as_str());
-    if relays.any(serves) {
+    let has_relays = alive.iter().any(|member| member.role == "relay");
+    if !has_relays || alive.iter().any(|member| serves(member, queue)) {
         return None;
     }
     let advice = format!("start one: overdue relay --queue {queue}");
@@ -75,9 +93,22 @@ mod tests {
     }
 
     #[test]
-    fn who_was_not_seen_for_three_heartbeats_is_gone() {
-        assert!(is_alive(&member("relay", "1", 5_000), 20_000));
-        assert!(!is_alive(&member("relay", "1", 5_000), 20_001));
+    fn a_relay_is_gone_after_two_heartbeats_and_a_consumer_after_three() {
+        for (role, most) in [("relay", 10_000), ("consumer", 15_000)] {
+            assert!(is_alive(&member(role, "1", 5_000), 5_000 + most), "{role}");
+            assert!(!is_alive(&member(role, "1", 5_000), 5_001 + most), "{role}");
+        }
+    }
+
+    #[test]
+    fn a_relay_that_is_blind_is_found() {
+        let blind =
+            Member { trouble: "canary server: no notifications come".to_owned(), ..member("relay", "1", 0) };
+        let found = look(&[blind]);
+        assert_eq!(
+            found.iter().map(|one| (one.level, one.check)).collect::<Vec<_>>(),
+            [(super::super::Level::Ok, "relays"), (super::super::Level::Bad, "blind"),]
+        );
     }
 
     #[test]

@@ -1,26 +1,28 @@
-//! Looks at the server: version, role, persistence, eviction, clock.
+//! Looks at the server: version, role, replicas, persistence, eviction, clock.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use overdue_store::{ServerInfo, Store};
 
 use super::finding::Finding;
+use super::memory;
 use crate::exit::Failure;
 use crate::output::text;
 
 /// A clock that is this far off is worth a word.
 const CLOCK_MS: u64 = 1_000;
-/// Memory in use, of maxmemory in percent, from which on it is worth a word.
-const FULL: u64 = 90;
+/// How many seconds a replica may be behind before it is worth a word.
+const BEHIND_S: u64 = 10;
 
 /// Findings about the server; on a cluster, about one node of it.
 pub(super) async fn look(store: &Store) -> Result<Vec<Finding>, Failure> {
     let server = store.server().await?;
     let save = store.config_get("save").await?;
     let mut findings = vec![version(&server), role(&server), persistence(&server, save.as_deref())];
+    findings.extend(replicas(&server));
     findings.extend(failing_writes(&server));
     findings.push(eviction(&server));
-    findings.extend(memory(&server));
+    findings.push(memory::look(store, &server).await?);
     findings.push(clock(store.time_ms().await?));
     Ok(findings)
 }
@@ -51,8 +53,30 @@ fn role(server: &ServerInfo) -> Finding {
         "" => {
             Finding::warn("role", "the server does not say whether it is a primary", "allow the command INFO")
         }
+        _ if server.connected_replicas == 0 => {
+            Finding::ok("role", "primary without replicas: what it holds is as safe as its disk")
+        }
         _ => Finding::ok("role", format!("primary with {} replicas", server.connected_replicas)),
     }
+}
+
+/// Replicas that are not in step: what they lack is lost when one takes over now.
+fn replicas(server: &ServerInfo) -> Vec<Finding> {
+    let of = |line: &str, name: &str| {
+        line.split(',')
+            .find_map(|field| Some(field.split_once('=').filter(|(n, _)| *n == name)?.1.to_owned()))
+    };
+    let look = |line: &String| {
+        let (ip, port, state) = (of(line, "ip")?, of(line, "port")?, of(line, "state")?);
+        let behind = of(line, "lag").and_then(|seconds| seconds.parse().ok()).unwrap_or(0);
+        if state == "online" && behind <= BEHIND_S {
+            return None;
+        }
+        let finding = format!("replica {ip}:{port} is {state}, last heard of {behind} s ago");
+        let advice = "if it takes over now, what it lacks is lost; see its log and the network between them";
+        Some(Finding::warn("replicas", finding, advice))
+    };
+    (0..server.connected_replicas).filter_map(|n| look(server.lines.get(&format!("slave{n}"))?)).collect()
 }
 
 fn persistence(server: &ServerInfo, save: Option<&str>) -> Finding {
@@ -106,14 +130,6 @@ fn eviction(server: &ServerInfo) -> Finding {
             "set maxmemory-policy noeviction",
         ),
     }
-}
-
-fn memory(server: &ServerInfo) -> Option<Finding> {
-    let (used, max) = (server.used_memory, server.maxmemory);
-    let full = max > 0 && used.saturating_mul(100) >= max.saturating_mul(FULL);
-    let finding =
-        || format!("{used} of {max} bytes are in use: at the limit schedule is refused, firing goes on");
-    full.then(|| Finding::warn("memory", finding(), "raise maxmemory, or remove data"))
 }
 
 fn clock(server_ms: u64) -> Finding {
@@ -172,6 +188,17 @@ mod tests {
         assert_eq!(level("7.0.15", false), Level::Ok);
         assert_eq!(level("9.1.0", true), Level::Ok);
         assert_eq!(level("99.0", false), Level::Warn);
+    }
+
+    #[test]
+    fn a_replica_that_is_not_in_step_is_worth_a_word() {
+        let found = |line: &str| {
+            let lines = [("slave0".to_owned(), line.to_owned())].into();
+            replicas(&ServerInfo { connected_replicas: 1, lines, ..server() }).len()
+        };
+        assert_eq!(found("ip=10.0.0.2,port=6379,state=online,offset=7,lag=1"), 0);
+        assert_eq!(found("ip=10.0.0.2,port=6379,state=online,offset=7,lag=11"), 1);
+        assert_eq!(found("ip=10.0.0.2,port=6379,state=wait_bgsave,offset=0,lag=0"), 1);
     }
 
     fn version_of(version: &str, valkey: bool) -> Finding {

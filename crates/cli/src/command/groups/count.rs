@@ -7,7 +7,7 @@ use overdue_protocol::{GroupName, Partition};
 use overdue_store::{ConsumerInfo, GroupInfo, Store};
 
 use super::row::{Group, Kind};
-use crate::command::doctor::relays::{SEEN_MS, is_alive};
+use crate::command::doctor::relays::{SEEN_MS, is_alive, reads};
 use crate::command::place::Place;
 use crate::command::retries::Retries;
 use crate::exit::Failure;
@@ -58,10 +58,8 @@ pub(super) async fn groups(place: &Place) -> Result<Vec<Group>, Failure> {
     }
     let alive = place.store.members().await?;
     for group in groups.values_mut() {
-        let member = format!("{}/{}", group.queue, group.group);
-        let ours = alive
-            .values()
-            .filter(|one| one.role == "consumer" && is_alive(one, now_ms) && one.queues.contains(&member));
+        let ours =
+            alive.values().filter(|one| is_alive(one, now_ms) && reads(one, &place.queue, &group.group));
         let known = consumers.remove(&group.group).unwrap_or_default();
         group.consumers = group.consumers.max(known.names.len() as u64);
         // Before 7.2 Redis does not count waiting as asking; but ours write themselves down.

@@ -122,7 +122,7 @@ fn consumers_are_shown_without_passwords_and_with_where_a_value_stands() {
         let row = rows.iter().find(|row| row.name == format!("consumer.orders.mail.{name}")).unwrap();
         format!("{} {}", row.value, row.from.replace(path.to_str().unwrap(), "-"))
     };
-    assert_eq!(find("webhook"), "https://u:***@h/t -:6:11");
+    assert_eq!(find("webhook"), "https://u:***@h/*** -:6:11");
     assert_eq!(find("lease"), "9s -:2:9");
     assert_eq!(find("exec"), " default");
     assert_eq!(find("attempts"), "20 default");

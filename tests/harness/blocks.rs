@@ -4,26 +4,40 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The root of the repository.
-fn root() -> PathBuf {
+#[must_use]
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// One of our files.
-pub(super) fn text(name: &str) -> String {
+///
+/// # Panics
+/// It can't be read.
+#[must_use]
+pub fn text(name: &str) -> String {
     fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// README, CONTRIBUTING and all of docs/, by their names.
-pub(super) fn files() -> Vec<String> {
-    let docs = fs::read_dir(root().join("docs")).unwrap();
-    let docs = docs.map(|file| format!("docs/{}", file.unwrap().file_name().to_string_lossy()));
+///
+/// # Panics
+/// There is no folder `docs`.
+#[must_use]
+pub fn files() -> Vec<String> {
+    let docs = fs::read_dir(root().join("docs")).expect("docs/ is there");
+    let docs =
+        docs.map(|file| format!("docs/{}", file.expect("docs/ can be read").file_name().to_string_lossy()));
     let mut files: Vec<_> = docs.filter(|name| name.ends_with(".md")).collect();
     files.extend(["README.md", "CONTRIBUTING.md"].map(str::to_owned));
     files
 }
 
 /// The blocks that begin with three backticks and `language`.
-pub(super) fn blocks(text: &str, language: &str) -> Vec<String> {
+///
+/// # Panics
+/// One is not closed.
+#[must_use]
+pub fn blocks(text: &str, language: &str) -> Vec<String> {
     let mut blocks = vec![];
     let mut inside: Option<(String, String)> = None;
     for line in text.lines() {
@@ -44,15 +58,24 @@ pub(super) fn blocks(text: &str, language: &str) -> Vec<String> {
 }
 
 /// The lines of all `sh` blocks that run something: each a command.
-pub(super) fn commands(text: &str) -> Vec<String> {
+///
+/// # Panics
+/// As [`blocks`].
+#[must_use]
+pub fn commands(text: &str) -> Vec<String> {
     let blocks = blocks(text, "sh");
     let lines = blocks.iter().flat_map(|block| block.lines());
     lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
 }
 
-#[test]
-fn blocks_are_told_apart_by_their_language() {
-    let text = "a\n```sh\n# why\none\n\n```\n```toml\nkey = 1\n```\nb\n```sh\ntwo # why\n```\n";
-    assert_eq!(commands(text), ["one", "two # why"]);
-    assert_eq!(blocks(text, "toml"), ["key = 1\n"]);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_told_apart_by_their_language() {
+        let text = "a\n```sh\n# why\none\n\n```\n```toml\nkey = 1\n```\nb\n```sh\ntwo # why\n```\n";
+        assert_eq!(commands(text), ["one", "two # why"]);
+        assert_eq!(blocks(text, "toml"), ["key = 1\n"]);
+    }
 }
