@@ -18,6 +18,7 @@ mod races;
 mod refusals;
 mod relays;
 mod rights;
+mod rolling;
 mod scene;
 mod secrets;
 mod server_faults;
