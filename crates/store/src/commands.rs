@@ -6,16 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use bytes::Bytes;
 use fred::types::Resp3Frame;
-use overdue_protocol::{Reply, Script};
 use overdue_telemetry::label::ConnectionRole;
 use tokio::sync::watch;
 
 use crate::connection::Connection;
 use crate::fault::Fault;
 use crate::order::Order;
-use crate::{Nodes, Result, Settings, frame};
+use crate::way::Way;
+use crate::{Nodes, Result, Settings};
 
 /// Where commands go.
 pub(crate) struct Commands {
@@ -54,39 +53,6 @@ impl Commands {
         }
     }
 
-    /// Sends a command. What was certainly not executed and passes at once is tried again within the deadline.
-    pub(crate) async fn send(&self, order: &Order) -> std::result::Result<Resp3Frame, Fault> {
-        match &self.to {
-            To::Server(connection) => connection.send(order).await,
-            To::Cluster(nodes) => nodes.dispatch(order).await,
-        }
-    }
-
-    /// Sends a command and reads its reply, naming what was being done in every error.
-    pub(crate) async fn ask(&self, doing: &str, order: &Order) -> Result<Reply> {
-        let answer = self.send(order).await.and_then(frame::reply);
-        answer.map_err(|fault| fault.during(doing, &self.place))
-    }
-
-    /// Runs a script; all keys lie in one slot.
-    pub(crate) async fn eval(
-        &self,
-        script: &'static Script,
-        keys: Vec<Bytes>,
-        args: Vec<Bytes>,
-        deadline: Duration,
-    ) -> std::result::Result<Reply, Fault> {
-        let mut order = Order::of_script(script, keys, args, deadline);
-        let answer = match self.send(&order).await {
-            Err(fault) if fault.no_script => {
-                order.tell_script(script);
-                self.send(&order).await
-            }
-            other => other,
-        };
-        answer.and_then(frame::reply)
-    }
-
     /// The lines of INFO by name, of one section or `default`; on a cluster, of one node.
     pub(crate) async fn info(
         &self,
@@ -113,6 +79,19 @@ impl Commands {
         match &self.to {
             To::Server(connection) => connection.close().await,
             To::Cluster(nodes) => nodes.close().await,
+        }
+    }
+}
+
+impl Way for Commands {
+    fn place(&self) -> &str {
+        &self.place
+    }
+
+    async fn send(&self, order: &Order) -> std::result::Result<Resp3Frame, Fault> {
+        match &self.to {
+            To::Server(connection) => connection.send(order).await,
+            To::Cluster(nodes) => nodes.dispatch(order).await,
         }
     }
 }

@@ -24,6 +24,7 @@ use crate::frame;
 use crate::keeper::{Driver, Keeper, first_connect};
 use crate::meter::{Meter, Presence};
 use crate::order::{Order, Route};
+use crate::way::Way;
 use crate::{ErrorKind, Result, Settings};
 
 /// How long a forced reconnect, a polite end and the naming of a connection may take.
@@ -152,39 +153,6 @@ impl Connection {
         self.made.subscribe()
     }
 
-    /// Sends a command. What was certainly not executed and passes at once is tried again within the deadline.
-    pub(crate) async fn send(&self, order: &Order) -> std::result::Result<Resp3Frame, Fault> {
-        let until = Instant::now() + order.deadline;
-        let mut pause = Duration::from_millis(5);
-        loop {
-            let begun = Instant::now();
-            let attempt = self.attempt(order, until).await;
-            self.meter.count(order, begun.elapsed(), &attempt);
-            let fault = match attempt {
-                // On the connection to one node, a slot that has moved does not come back within the deadline.
-                Err(fault) if !self.clustered && fault.text.starts_with("MOVED") => return Err(fault),
-                Err(fault) if fault.passing && !fault.no_script => fault,
-                other => return other,
-            };
-            let wait = by_chance(pause);
-            if Instant::now() + wait >= until || matches!(order.route, Route::Blocking(_)) {
-                return Err(fault);
-            }
-            sleep(wait).await;
-            pause = (pause * 2).min(Duration::from_millis(250));
-            if self.clustered {
-                // The client learns of a changed cluster only from answers, and with one attempt it follows none.
-                let _ = timeout(until - Instant::now(), self.client.sync_cluster()).await;
-            }
-        }
-    }
-
-    /// Sends a command and reads its reply, naming what was being done in every error.
-    pub(crate) async fn ask(&self, doing: &str, order: &Order) -> Result<overdue_protocol::Reply> {
-        let answer = self.send(order).await.and_then(frame::reply);
-        answer.map_err(|fault| fault.during(doing, &self.place))
-    }
-
     async fn attempt(&self, order: &Order, until: Instant) -> std::result::Result<Resp3Frame, Fault> {
         self.wait_until_up(until).await?;
         let (hash, blocking) = order.target(self.clustered);
@@ -287,6 +255,38 @@ impl Connection {
         self.closed.store(true, Relaxed);
         self.keeper.abort();
         self.driver.abort();
+    }
+}
+
+impl Way for Connection {
+    fn place(&self) -> &str {
+        &self.place
+    }
+
+    async fn send(&self, order: &Order) -> std::result::Result<Resp3Frame, Fault> {
+        let until = Instant::now() + order.deadline;
+        let mut pause = Duration::from_millis(5);
+        loop {
+            let begun = Instant::now();
+            let attempt = self.attempt(order, until).await;
+            self.meter.count(order, begun.elapsed(), &attempt);
+            let fault = match attempt {
+                // On the connection to one node, a slot that has moved does not come back within the deadline.
+                Err(fault) if !self.clustered && fault.text.starts_with("MOVED") => return Err(fault),
+                Err(fault) if fault.passing && !fault.no_script => fault,
+                other => return other,
+            };
+            let wait = by_chance(pause);
+            if Instant::now() + wait >= until || matches!(order.route, Route::Blocking(_)) {
+                return Err(fault);
+            }
+            sleep(wait).await;
+            pause = (pause * 2).min(Duration::from_millis(250));
+            if self.clustered {
+                // The client learns of a changed cluster only from answers, and with one attempt it follows none.
+                let _ = timeout(until - Instant::now(), self.client.sync_cluster()).await;
+            }
+        }
     }
 }
 

@@ -42,6 +42,7 @@ mod timers;
 pub mod tls;
 mod topology;
 mod watched;
+mod way;
 
 pub use backoff::Backoff;
 pub use error::{Error, ErrorKind, Executed, Result};

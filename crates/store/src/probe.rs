@@ -15,6 +15,7 @@ use overdue_protocol::{Due, GroupName, Partition, QueueName, TimerId};
 
 use crate::frame;
 use crate::order::{Order, Route};
+use crate::way::Way;
 use crate::{Error, ErrorKind, Result, Store};
 
 const DOING: &str = "prove the scripts";

@@ -8,6 +8,7 @@ use overdue_protocol::{FORMAT, QueueInfo, QueueName, Reply};
 
 use crate::order::Route;
 use crate::script;
+use crate::way::Way;
 use crate::{Error, ErrorKind, Result, Store};
 
 impl Store {

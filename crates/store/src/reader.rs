@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use crate::connection::Connection;
 use crate::frame;
 use crate::order::{Order, Route};
+use crate::way::Way;
 use crate::{Result, Settings};
 
 /// How long after the end of its block a read may still answer.

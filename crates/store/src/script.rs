@@ -1,4 +1,4 @@
-//! Running scripts: EVALSHA once, and EVAL with the same arguments when the server does not hold the script.
+//! Scripts as orders: EVALSHA, and EVAL with the same arguments when the server does not hold the script ([`crate::way`]).
 //!
 //! Sent as plain commands: the library's own script calls ignore the deadline and the number of attempts.
 
@@ -7,13 +7,9 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fred::types::Resp3Frame;
 use fred::types::Value;
-use overdue_protocol::{Reply, Script};
+use overdue_protocol::Script;
 
-use crate::connection::Connection;
-use crate::fault::Fault;
-use crate::frame;
 use crate::order::{Order, Route};
 
 macro_rules! own {
@@ -75,26 +71,5 @@ impl Order {
     pub(crate) fn tell_script(&mut self, script: &'static Script) {
         self.name = "EVAL";
         self.args[0] = Value::Bytes(Bytes::from_static(script.text.as_bytes()));
-    }
-}
-
-impl Connection {
-    /// Runs a script; all keys lie in one slot.
-    pub(crate) async fn eval(
-        &self,
-        script: &'static Script,
-        keys: Vec<Bytes>,
-        args: Vec<Bytes>,
-        deadline: Duration,
-    ) -> Result<Reply, Fault> {
-        let mut order = Order::of_script(script, keys, args, deadline);
-        let answer: Result<Resp3Frame, Fault> = match self.send(&order).await {
-            Err(fault) if fault.no_script => {
-                order.tell_script(script);
-                self.send(&order).await
-            }
-            other => other,
-        };
-        answer.and_then(frame::reply)
     }
 }

@@ -8,6 +8,7 @@ use overdue_protocol::Reply;
 
 use crate::connection::Connection;
 use crate::order::{Order, Route};
+use crate::way::Way;
 use crate::{ErrorKind, Result, Store};
 
 /// The parts of INFO that `doctor` and the metrics look at; on a cluster, of one node.

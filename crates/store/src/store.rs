@@ -13,6 +13,7 @@ use crate::commands::Commands;
 use crate::connection::Connection;
 use crate::fault::Fault;
 use crate::order::{Order, Route};
+use crate::way::Way;
 use crate::{Error, ErrorKind, Result, Settings};
 
 /// The oldest server that has what we need.

@@ -9,6 +9,7 @@ use overdue_protocol::Reply;
 use crate::connection::Connection;
 use crate::endpoint::{Endpoint, Place};
 use crate::order::{Order, Route};
+use crate::way::Way;
 use crate::{Error, ErrorKind, Node, Result};
 
 const DOING: &str = "look at the cluster";

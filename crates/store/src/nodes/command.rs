@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::Nodes;
 use crate::connection::Connection;
 use crate::order::{Order, Route};
+use crate::way::Way;
 use crate::{Error, Feed, Node, Result};
 
 impl Nodes {

@@ -13,6 +13,7 @@ use super::peer::Peer;
 use crate::connection::{Connection, by_chance};
 use crate::fault::Fault;
 use crate::order::Order;
+use crate::way::Way;
 use crate::{ErrorKind, Result};
 
 /// The database of the keys of Overdue: a cluster has no other.

@@ -16,6 +16,7 @@ use crate::connection::by_chance;
 use crate::endpoint::{Endpoint, Place};
 use crate::order::{Order, Route};
 use crate::topology::{self, Primary};
+use crate::way::Way;
 use crate::{Error, ErrorKind, Node, Result};
 
 /// Between two looks; half to one and a half times.

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::peer::Peer;
 use super::{Inner, Nodes};
 use crate::fault::Fault;
+use crate::way::Way;
 use crate::{Error, ErrorKind, Feed, Result};
 
 /// The most keys in one call.
