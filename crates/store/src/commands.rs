@@ -6,14 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use fred::types::Resp3Frame;
 use overdue_telemetry::label::ConnectionRole;
 use tokio::sync::watch;
 
 use crate::connection::Connection;
-use crate::fault::Fault;
 use crate::order::Order;
-use crate::way::Way;
+use crate::way::{Sending, Way};
 use crate::{Nodes, Result, Settings};
 
 /// Where commands go.
@@ -88,10 +86,10 @@ impl Way for Commands {
         &self.place
     }
 
-    async fn send(&self, order: &Order) -> std::result::Result<Resp3Frame, Fault> {
+    fn send<'a>(&'a self, order: &'a Order) -> Sending<'a> {
         match &self.to {
-            To::Server(connection) => connection.send(order).await,
-            To::Cluster(nodes) => nodes.dispatch(order).await,
+            To::Server(connection) => connection.send(order),
+            To::Cluster(nodes) => Box::pin(nodes.dispatch(order)),
         }
     }
 }

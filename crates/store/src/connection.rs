@@ -24,7 +24,7 @@ use crate::frame;
 use crate::keeper::{Driver, Keeper, first_connect};
 use crate::meter::{Meter, Presence};
 use crate::order::{Order, Route};
-use crate::way::Way;
+use crate::way::{Sending, Way};
 use crate::{ErrorKind, Result, Settings};
 
 /// How long a forced reconnect, a polite end and the naming of a connection may take.
@@ -72,7 +72,8 @@ impl Connection {
         let driver = Driver::default();
         let closed = Arc::new(AtomicBool::new(false));
         let mut reconnects = client.reconnect_rx();
-        let task = first_connect(&client, settings.connect_deadline).await?;
+        // Boxed like every command (see `Sending`).
+        let task = Box::pin(first_connect(&client, settings.connect_deadline)).await?;
         driver.set(&task);
         // The first one counts before anybody asks.
         let first: Vec<Server> = std::iter::from_fn(|| reconnects.try_recv().ok()).collect();
@@ -88,7 +89,7 @@ impl Connection {
         // Before any other command: at each answer the library takes the connection for free, and could not interrupt
         // a read that was sent behind this one.
         for server in first {
-            keeper.set_name(server).await;
+            Box::pin(keeper.set_name(server)).await;
         }
         let keeper = tokio::spawn(keeper.run(reconnects, task)).abort_handle();
         let patience = 2;
@@ -151,6 +152,33 @@ impl Connection {
     /// Counts connections made, the first included.
     pub(crate) fn made(&self) -> watch::Receiver<u64> {
         self.made.subscribe()
+    }
+
+    /// Tries again, within the deadline, what was certainly not executed and passes at once.
+    async fn persist(&self, order: &Order) -> std::result::Result<Resp3Frame, Fault> {
+        let until = Instant::now() + order.deadline;
+        let mut pause = Duration::from_millis(5);
+        loop {
+            let begun = Instant::now();
+            let attempt = self.attempt(order, until).await;
+            self.meter.count(order, begun.elapsed(), &attempt);
+            let fault = match attempt {
+                // On the connection to one node, a slot that has moved does not come back within the deadline.
+                Err(fault) if !self.clustered && fault.text.starts_with("MOVED") => return Err(fault),
+                Err(fault) if fault.passing && !fault.no_script => fault,
+                other => return other,
+            };
+            let wait = by_chance(pause);
+            if Instant::now() + wait >= until || matches!(order.route, Route::Blocking(_)) {
+                return Err(fault);
+            }
+            sleep(wait).await;
+            pause = (pause * 2).min(Duration::from_millis(250));
+            if self.clustered {
+                // The client learns of a changed cluster only from answers, and with one attempt it follows none.
+                let _ = timeout(until - Instant::now(), self.client.sync_cluster()).await;
+            }
+        }
     }
 
     async fn attempt(&self, order: &Order, until: Instant) -> std::result::Result<Resp3Frame, Fault> {
@@ -263,30 +291,8 @@ impl Way for Connection {
         &self.place
     }
 
-    async fn send(&self, order: &Order) -> std::result::Result<Resp3Frame, Fault> {
-        let until = Instant::now() + order.deadline;
-        let mut pause = Duration::from_millis(5);
-        loop {
-            let begun = Instant::now();
-            let attempt = self.attempt(order, until).await;
-            self.meter.count(order, begun.elapsed(), &attempt);
-            let fault = match attempt {
-                // On the connection to one node, a slot that has moved does not come back within the deadline.
-                Err(fault) if !self.clustered && fault.text.starts_with("MOVED") => return Err(fault),
-                Err(fault) if fault.passing && !fault.no_script => fault,
-                other => return other,
-            };
-            let wait = by_chance(pause);
-            if Instant::now() + wait >= until || matches!(order.route, Route::Blocking(_)) {
-                return Err(fault);
-            }
-            sleep(wait).await;
-            pause = (pause * 2).min(Duration::from_millis(250));
-            if self.clustered {
-                // The client learns of a changed cluster only from answers, and with one attempt it follows none.
-                let _ = timeout(until - Instant::now(), self.client.sync_cluster()).await;
-            }
-        }
+    fn send<'a>(&'a self, order: &'a Order) -> Sending<'a> {
+        Box::pin(self.persist(order))
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is done alike over one connection and over all of a store's.
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,13 +11,17 @@ use crate::fault::Fault;
 use crate::frame;
 use crate::order::Order;
 
+/// A command on its way. Boxed: the library's futures nest so deep that an application's own would meet the compiler's
+/// limit, and every caller's would be as large as they are.
+pub(crate) type Sending<'a> = Pin<Box<dyn Future<Output = Result<Resp3Frame, Fault>> + Send + 'a>>;
+
 /// What an order is sent over: one connection, or all of a store's.
 pub(crate) trait Way: Sync {
     /// The address for errors, without password.
     fn place(&self) -> &str;
 
     /// Sends a command. What was certainly not executed and passes at once is tried again within the deadline.
-    fn send(&self, order: &Order) -> impl Future<Output = Result<Resp3Frame, Fault>> + Send;
+    fn send<'a>(&'a self, order: &'a Order) -> Sending<'a>;
 
     /// Sends a command and reads its reply, naming what was being done in every error.
     fn ask(&self, doing: &str, order: &Order) -> impl Future<Output = crate::Result<Reply>> + Send {
