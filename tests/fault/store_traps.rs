@@ -14,8 +14,11 @@ use tokio::time::timeout;
 use crate::subscriptions::{message, next, subscribe, subscribe_with};
 
 /// Counts how often it is executed. Under the name of a real script: only those have a place in the metrics.
-static COUNTING: Script =
-    Script { name: "sweep", text: "return {redis.call('INCR', KEYS[1]), {redis.call('GET', KEYS[1])}}" };
+static COUNTING: Script = Script {
+    name: "sweep",
+    parts: &[],
+    text: "return {redis.call('INCR', KEYS[1]), {redis.call('GET', KEYS[1])}}",
+};
 
 struct Count(&'static str);
 
@@ -379,6 +382,39 @@ async fn a_blocked_read_ends_when_it_is_told_to() {
     }
     assert!(begin.elapsed() < Duration::from_secs(10));
     assert_eq!(store.pending_page(&at, &group(), None, 10).await.unwrap(), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_answer_of_a_read_that_was_dropped_is_not_that_of_the_next() {
+    let redis = Redis::start();
+    let (_store, at, reader) = reader(&redis, &redis.url()).await;
+    let (stream, billing) = (at.stream(), group());
+    let blocked = async |n: &str| {
+        eventually("so many are blocked", async || redis.info("clients")["blocked_clients"] == n).await;
+    };
+    tokio::select! {
+        read = reader.read(&stream, &billing, "dropped", 10, Duration::from_secs(20)) => panic!("{read:?}"),
+        () = blocked("1") => {}
+    }
+    blocked("0").await;
+    redis.call(&[b"XADD".as_slice(), &stream, b"1-1", b"a", b"b"]);
+    let entries = reader.read(&stream, &billing, "next", 10, Duration::from_secs(1)).await.unwrap();
+    assert_eq!((entries.len(), entries[0].id.to_string()), (1, "1-1".to_owned()));
+    assert!(reader.read(&stream, &billing, "next", 10, Duration::from_millis(20)).await.unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_reads_in_the_database_of_its_address() {
+    let redis = Redis::start();
+    let reader = Reader::open(&Settings::new(format!("{}3", redis.url())), "reader").await.unwrap();
+    let mut connection = redis.connection().unwrap();
+    for (db, id) in [("0", "1-1"), ("3", "1-2")] {
+        connection.call(&["SELECT", db]).unwrap();
+        connection.call(&["XADD", "s", id, "a", "b"]).unwrap();
+    }
+    let stream = Bytes::from_static(b"s");
+    let entries = reader.follow(&stream, &EntryId::ZERO, 9, Duration::from_millis(20)).await.unwrap();
+    assert_eq!(entries.iter().map(|entry| entry.id.to_string()).collect::<Vec<_>>(), ["1-2"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -104,4 +104,116 @@ fn bench_steady_counts_every_timeout_from_its_due_time() {
     let at = ["p50", "p99", "p999", "max"].map(|name| number(&said, &format!("/lateness_ms/{name}")));
     assert!(at[0] > 0.0 && at.is_sorted(), "{said}");
     assert!(number(&said, "/redis_us") > 0.0 && said.get("our_us").is_some(), "{said}");
+    assert!((1.0..=201.0).contains(&number(&said, "/per_s")), "no more than were due: {said}");
+    assert!(said["arming_behind_ms"].is_u64(), "{said}");
+}
+
+#[test]
+fn bench_ceiling_is_above_what_a_burst_does_with_the_same_calls() {
+    let said = last_line(&["bench", "ceiling", "--timers", "20000", "--runs", "1", "--json"]);
+    assert_eq!(said["bench"], "ceiling");
+    assert_eq!((&said["timers"], &said["runs"]), (&20_000.into(), &1.into()));
+    let (ceiling, burst) = (number(&said, "/per_s"), number(&said, "/burst/per_s"));
+    let percent = number(&said, "/percent_of_ceiling");
+    assert!((percent - 100.0 * burst / ceiling).abs() < 0.1, "{said}");
+    // 79 full pages each to sweep and to acknowledge, and 40 full reads: never fewer calls than that.
+    for whose in ["", "/burst"] {
+        let of = |name: &str| number(&said, &format!("{whose}/{name}"));
+        assert!(of("scripts") >= 158.0 && of("reads") >= 40.0 && of("redis_us") > 0.0, "{said}");
+    }
+}
+
+#[test]
+fn bench_schedule_arms_every_timer_in_both_ways() {
+    let said = last_line(&["bench", "schedule", "--timers", "2000", "--callers", "16", "--json"]);
+    assert_eq!(said["bench"], "schedule");
+    assert_eq!((&said["timers"], &said["callers"]), (&2_000.into(), &16.into()));
+    for way in ["many", "single"] {
+        let of = |name: &str| number(&said, &format!("/{way}_{name}"));
+        assert!(of("per_s") > 100.0 && of("redis_us") > 0.0, "{said}");
+        assert!(said.get(format!("{way}_our_us")).is_some(), "{said}");
+    }
+    // One call for many is what spares Redis work.
+    assert!(number(&said, "/many_redis_us") < number(&said, "/single_redis_us"), "{said}");
+}
+
+#[test]
+fn bench_idle_tells_relay_consumer_and_redis_apart() {
+    let said = last_line(&["bench", "idle", "--armed", "1000", "--seconds", "2", "--json"]);
+    assert_eq!(
+        (&said["bench"], &said["armed"], &said["seconds"]),
+        (&"idle".into(), &1_000.into(), &2.into())
+    );
+    // Each is one process with two cores at most; a second of work in two would be 50.
+    for path in ["/cpu_percent", "/consumer_cpu_percent", "/redis_cpu_percent"] {
+        assert!((0.0..50.0).contains(&number(&said, path)), "{path}: {said}");
+    }
+    assert!(number(&said, "/redis_cpu_percent") > 0.0, "heartbeats and looks cost something: {said}");
+}
+
+#[test]
+fn bench_memory_grows_with_the_payload_and_with_what_is_kept() {
+    let of =
+        |bytes: &str| last_line(&["bench", "memory", "--timers", "2000", "--payload-bytes", bytes, "--json"]);
+    let (small, large) = (of("100"), of("1100"));
+    for name in ["/armed_bytes", "/keyed_bytes", "/fired_bytes", "/pending_bytes"] {
+        let grown = number(&large, name) - number(&small, name);
+        assert!((900.0..1_500.0).contains(&grown), "{name} grows by {grown} for 1000 bytes of payload");
+        assert!(number(&small, name) > 100.0, "{name}: {small}");
+    }
+    assert!(number(&small, "/keyed_bytes") > number(&small, "/armed_bytes"), "{small}");
+    assert!(number(&small, "/pending_bytes") > number(&small, "/fired_bytes"), "{small}");
+}
+
+#[test]
+fn bench_scale_counts_each_number_of_consumers_against_the_first() {
+    let line = "bench scale --consumers 1,2 --work 20ms --concurrency 2 --seconds 2 --json";
+    let said = last_line(&line.split(' ').collect::<Vec<_>>());
+    assert_eq!(said["bench"], "scale");
+    let rows = said["rows"].as_array().unwrap_or_else(|| panic!("no rows: {said}"));
+    let of = |name: &str| rows.iter().map(|row| row[name].as_u64()).collect::<Vec<_>>();
+    assert_eq!(
+        (of("consumers"), of("timers")),
+        (vec![Some(1), Some(2)], vec![Some(200), Some(400)]),
+        "{said}"
+    );
+    // Two handlers of 20 ms do no more than 100 a second.
+    let first = number(&rows[0], "/per_s");
+    assert!(first > 1.0 && first <= 101.0, "{said}");
+    assert!((number(&rows[0], "/ratio") - 1.0).abs() < 0.01, "{said}");
+    assert!((number(&rows[1], "/ratio") - number(&rows[1], "/per_s") / first).abs() < 0.02, "{said}");
+}
+
+#[test]
+fn bench_scripts_compares_with_the_scripts_of_a_folder() {
+    let lua = concat!(env!("CARGO_MANIFEST_DIR"), "/../lua");
+    let line = "bench scripts --rounds 1 --items 1024 --batch 1,256 --json --lua";
+    let said = last_line(&line.split(' ').chain([lua]).collect::<Vec<_>>());
+    assert_eq!(said["bench"], "scripts");
+    let rows = said["rows"].as_array().unwrap_or_else(|| panic!("no rows: {said}"));
+    // Those where a call for one costs five times its share of a full one, however busy the machine.
+    for script in ["schedule", "sweep", "complete", "touch"] {
+        let of = |batch: u64| {
+            let row = rows.iter().find(|row| row["script"] == script && row["batch"] == batch);
+            row.unwrap_or_else(|| panic!("no row of {script} with {batch}: {said}"))
+        };
+        let (one, many) = (number(of(1), "/us"), number(of(256), "/us"));
+        assert!(one > many, "a call for one {script} costs more than its share of a full one: {one}, {many}");
+        assert!(number(of(256), "/lua_us") > 0.0 && number(of(256), "/lua_ratio") > 0.0, "{said}");
+    }
+}
+
+#[test]
+fn bench_says_what_is_wrong_with_its_arguments() {
+    for (args, said) in [
+        (&["bench", "scripts", "--batch", "3"][..], "1, 2, 4, 8, 16, 32, 64, 128 or 256"),
+        (&["bench", "scripts", "--lua", "/nowhere"], "/nowhere/lib/"),
+        (&["bench", "scale", "--work", "0s"], "--work is 0"),
+        (&["bench", "schedule", "--callers", "0"], "--callers"),
+        (&["bench", "ceiling", "--runs", "0"], "--runs"),
+    ] {
+        let program = Launch::new(args).start();
+        assert_eq!(program.wait_exit(PATIENCE).code(), Some(2), "{args:?}");
+        assert!(program.stderr().contains(said), "{args:?}: {}", program.stderr());
+    }
 }

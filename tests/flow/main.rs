@@ -17,3 +17,5 @@ mod groups;
 mod metrics;
 
 mod versions;
+
+mod peers;

@@ -38,7 +38,7 @@ Settings: flags, then OVERDUE_... variables, then the file of --config.
 `overdue config sample` lists them all; -h is short, --help is whole.
 
 Exit codes: 0 done, 1 not there, 2 settings or usage, 3 Redis can't be reached
-or refuses, 4 a check failed, 130 interrupted.";
+or refuses, 4 a check failed, 101 a fault of ours, 130 interrupted.";
 
 /// Timers and key expirations in Redis that become work which is never lost.
 #[derive(Debug, Parser)]

@@ -8,11 +8,12 @@ pub(crate) mod lateness;
 pub(crate) mod listener;
 pub(crate) mod program;
 pub(crate) mod progress;
+pub(crate) mod wire;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use overdue::{Queue, Raw, Scheduled, Timer};
+use overdue::{Client, Queue, Raw, Scheduled, Timer};
 use overdue_protocol::{GroupName, Partition, QueueName};
 use overdue_sandbox::{Options, Redis};
 use overdue_store::{Settings, Store};
@@ -39,8 +40,7 @@ pub(crate) struct Stage {
 impl Stage {
     /// Starts a private Redis and creates the queue.
     pub(crate) async fn open(options: Options, queue: &str) -> Result<Self, Failure> {
-        let redis = blocking(move || Redis::start(options)).await?;
-        Self::on(Arc::new(redis), queue).await
+        Self::on(start(options).await?, queue).await
     }
 
     /// Creates the queue on a private Redis that runs.
@@ -51,6 +51,12 @@ impl Stage {
         let partition = store.keyspace().partition(&queue, 0);
         let group = GroupName::new("handlers").expect("a constant of ours");
         Ok(Self { redis, store, partition, group })
+    }
+
+    /// A client's handle for the queue.
+    pub(crate) async fn queue(&self) -> Result<Queue<Raw>, Failure> {
+        let client = Client::connect(self.redis.url()).await?;
+        Ok(client.queue::<Raw>(self.partition.queue().as_str()).await?)
     }
 
     /// Starts a relay for all queues; `args` are more arguments of `overdue relay`.
@@ -86,12 +92,23 @@ impl Stage {
     }
 }
 
+/// Starts a private Redis.
+pub(crate) async fn start(options: Options) -> Result<Arc<Redis>, Failure> {
+    blocking(move || Redis::start(options)).await.map(Arc::new)
+}
+
 /// Runs something that blocks where it may.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, overdue_sandbox::Error> + Send + 'static,
 ) -> Result<T, Failure> {
     let done = tokio::task::spawn_blocking(work).await.expect("it is not aborted, and a panic in it goes on");
-    done.map_err(|error| Failure::new(Exit::Redis, format!("cannot {error}")))
+    done.map_err(cannot)
+}
+
+/// What went wrong around the private Redis.
+#[expect(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
+pub(crate) fn cannot(error: overdue_sandbox::Error) -> Failure {
+    Failure::new(Exit::Redis, format!("cannot {error}"))
 }
 
 /// Unix microseconds on this host's clock; the private Redis has the same.

@@ -7,6 +7,8 @@
 pub struct Script {
     /// The file's name without `.lua`.
     pub name: &'static str,
+    /// The parts of `lua/lib/` that stand before it, in order.
+    pub parts: &'static [&'static str],
     /// The whole text that is sent to Redis.
     pub text: &'static str,
 }
@@ -15,6 +17,7 @@ macro_rules! script {
     ($name:literal, $head:expr $(, $lib:literal)*) => {
         Script {
             name: $name,
+            parts: &[$($lib),*],
             text: concat!(
                 $head,
                 $(include_str!(concat!("../../../lua/lib/", $lib, ".lua")),)*

@@ -28,6 +28,11 @@ impl Error {
         Self { kind, doing: doing.into(), detail: detail.into() }
     }
 
+    /// The same, of something larger that was being done.
+    pub(crate) fn during(self, doing: String) -> Self {
+        Self { doing, ..self }
+    }
+
     /// The kind of error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

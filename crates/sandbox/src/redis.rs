@@ -151,6 +151,16 @@ impl Redis {
         Ok(connection)
     }
 
+    /// A connection over TCP, as clients elsewhere have; without a login.
+    ///
+    /// # Errors
+    /// The server is down.
+    pub fn connection_over_tcp(&self) -> Result<Connection, Error> {
+        Connection::tcp(self.addr()).map_err(|error| {
+            Error::new(ErrorKind::Io, "connect to the private redis-server", error.to_string())
+        })
+    }
+
     /// Runs one command on a connection of its own: `command(&["CONFIG", "SET", "maxmemory", "10mb"])`.
     ///
     /// # Errors

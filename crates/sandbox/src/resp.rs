@@ -86,15 +86,32 @@ impl Connection {
     /// [`ErrorKind::Redis`] with Redis' own words, or [`ErrorKind::Io`].
     pub fn call(&mut self, args: &[impl AsRef<[u8]>]) -> Result<Value, Error> {
         let doing = || args.first().map_or_else(String::new, |a| String::from_utf8_lossy(a.as_ref()).into());
+        self.send(args).and_then(|()| self.receive()).map_err(|error| error.during(doing()))
+    }
+
+    /// Sends one command. Its answer is the next that [`Connection::receive`] reads after those that are still to come.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`].
+    pub fn send(&mut self, args: &[impl AsRef<[u8]>]) -> Result<(), Error> {
         let mut out = format!("*{}\r\n", args.len()).into_bytes();
         for arg in args.iter().map(AsRef::as_ref) {
             out.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
             out.extend_from_slice(arg);
             out.extend_from_slice(b"\r\n");
         }
-        let answer = self.output.write_all(&out).and_then(|()| self.value());
-        match answer.map_err(|error| Error::new(ErrorKind::Io, doing(), error.to_string()))? {
-            Value::Error(text) => Err(Error::new(ErrorKind::Redis, doing(), text)),
+        let sent = self.output.write_all(&out);
+        sent.map_err(|error| Error::new(ErrorKind::Io, "send a command", error.to_string()))
+    }
+
+    /// Reads the answer to the oldest command that has none yet.
+    ///
+    /// # Errors
+    /// As [`Connection::call`].
+    pub fn receive(&mut self) -> Result<Value, Error> {
+        let doing = "read an answer";
+        match self.value().map_err(|error| Error::new(ErrorKind::Io, doing, error.to_string()))? {
+            Value::Error(text) => Err(Error::new(ErrorKind::Redis, doing, text)),
             value => Ok(value),
         }
     }

@@ -17,7 +17,7 @@ macro_rules! own {
         $(
             $(#[$doc])*
             pub(crate) static $ident: Script =
-                Script { name: concat!("store/", $name), text: include_str!(concat!("../../../lua/store/", $name, ".lua")) };
+                Script { name: concat!("store/", $name), parts: &[], text: include_str!(concat!("../../../lua/store/", $name, ".lua")) };
         )*
     };
 }

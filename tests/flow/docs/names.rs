@@ -1,13 +1,13 @@
-//! What the docs call by its name is there: metrics, environment variables, log lines.
+//! What the docs call by its name is there: metrics, environment variables.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use overdue_store::ErrorKind;
 use overdue_telemetry::Metric;
 
 use super::blocks::{files, text};
+use super::sources::{crates, sources};
 use super::terminal::Terminal;
 
 /// The words of `text` that begin with `prefix`.
@@ -15,29 +15,6 @@ fn words(text: &str, prefix: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = text.split(|c| !is_part(c)).filter(|word| word.starts_with(prefix) && *word != prefix);
     words.map(str::to_owned).collect()
-}
-
-/// All of a folder's sources, with the strings that go on in the next line put together.
-fn sources(folder: &Path) -> String {
-    let mut all = String::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            all += &sources(&path);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            all += &fs::read_to_string(&path).unwrap();
-        }
-    }
-    let lines: Vec<_> = all
-        .split("\\\n")
-        .enumerate()
-        .map(|(n, part)| if n == 0 { part } else { part.trim_start() })
-        .collect();
-    lines.concat()
-}
-
-fn crates() -> String {
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates"))
 }
 
 #[test]
@@ -78,29 +55,4 @@ fn every_environment_variable_is_read_or_set() {
         let unknown: Vec<_> = used.difference(&known).collect();
         assert!(unknown.is_empty(), "{name}: {unknown:?}");
     }
-}
-
-#[test]
-fn every_log_line_that_operations_explains_is_written() {
-    let sources = crates().replace("{SETTING}", "notify-keyspace-events").replace("{of}", "");
-    let operations = text("docs/OPERATIONS.md");
-    let table = operations.split("| line | means | what to do |").nth(1).unwrap();
-    let table = table.split("\n\n").next().unwrap();
-    let first = table.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
-    let phrases: Vec<_> = first.flat_map(|cell| cell.split('`').step_by(2)).collect();
-    assert!(phrases.len() > 10, "{phrases:?}");
-    for phrase in phrases.into_iter().filter(|phrase| !phrase.is_empty()) {
-        let phrase = phrase.trim_end_matches(" ...");
-        assert!(sources.contains(phrase), "nothing says {phrase:?}");
-    }
-}
-
-#[test]
-fn every_kind_of_error_has_its_line_in_operations_and_no_other() {
-    let operations = text("docs/OPERATIONS.md");
-    let section = operations.split("\n## Errors\n").nth(1).unwrap();
-    let section = section.split("\n## ").next().unwrap();
-    let explained: Vec<_> =
-        section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
-    assert_eq!(explained, ErrorKind::ALL.map(ErrorKind::as_str));
 }

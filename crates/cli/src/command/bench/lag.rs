@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::output::text::count;
 use crate::stage::progress::Progress;
-use crate::stage::{Stage, arm, background, blocking};
+use crate::stage::{Stage, arm, background, blocking, start};
 use moment::{FIRST, Moment};
 use row::{Handled, Row, table};
 
@@ -53,8 +53,7 @@ pub(super) async fn run(args: &Lag, output: &mut Output) -> Result<(), Failure> 
 
 /// One row, and what should not be in it.
 async fn measure(keys: u32, progress: &mut Progress) -> Result<(Row, Vec<String>), Failure> {
-    let redis = blocking(|| Redis::start(Options::default())).await?;
-    let redis = Arc::new(redis);
+    let redis = start(Options::default()).await?;
     let loading = redis.clone();
     blocking(move || background::load(&mut loading.connection()?, keys)).await?;
     let mut now = |what| progress.happened(&format!("{} background keys: {what}", count(keys.into())));
