@@ -4,29 +4,40 @@
 --         'all' | 'ours' (addressed to this group) | 'other' (to another)
 -- ANSWER  {done, {side error, positions (from 1) that were not pending any more}}
 -- Not fenced: who finishes first acknowledges. What is addressed to another group is passed over: not counted, not deleted.
-local group, groups, most, done, lost, deletes = ARGV[1], stream_groups(KEYS[1]), tonumber(ARGV[3]), 0, {}, {}
+local stream, group, groups, most = KEYS[1], ARGV[1], stream_groups(KEYS[1]), tonumber(ARGV[3])
 local plain, now = is_plain(KEYS[2], group), nil
 if most > 0 then
   now = clock()
   redis.call('XLEN', KEYS[3])
 end
-for i = 4, #ARGV, 2 do
-  local id, whose = ARGV[i], ARGV[i + 1]
-  if redis.call('XACK', KEYS[1], group, id) == 0 then
+local call, args, only, done, lost, deletes = redis.call, ARGV, #groups == 1, 0, {}, {}
+for i = 4, #args, 2 do
+  local id, whose = args[i], args[i + 1]
+  if call('XACK', stream, group, id) == 0 then
     lost[#lost + 1] = (i - 2) / 2
   elseif whose ~= 'other' then
     done = done + 1
-    if #groups == 1 or whose == 'ours' then deletes[#deletes + 1] = id end
-    local _, fields
-    if most > 0 then _, fields = entry(KEYS[1], id) end
-    if fields then remember(KEYS[3], most, group, ARGV[2], now, fields) end
+    if only or whose == 'ours' then deletes[#deletes + 1] = id end
+    if most > 0 then
+      local _, fields = entry(stream, id)
+      if fields then remember(KEYS[3], most, group, args[2], now, fields) end
+    end
   end
 end
-if #groups == 1 and #deletes > 8 and not plain then
-  -- Whole nodes of the stream, up to the first entry that is not finished, go at a fraction of the cost of XDEL.
-  local first = redis.call('XPENDING', KEYS[1], group)[2] or groups[1].read
-  redis.call('XTRIM', KEYS[1], 'MINID', '~', first, 'LIMIT', 1000)
+local deleted = 0
+if only and #deletes > 8 and not plain then
+  -- Whole nodes of the stream, up to the first entry that is not finished, go at a fraction of the cost of XDEL. They are
+  -- the oldest: the others are looked for from the end, until all are found. (What others acknowledged by XACK alone goes
+  -- too; then as many of these may stay for `trim`.)
+  local first = call('XPENDING', stream, group)[2] or groups[1].read
+  local left, upto = #deletes - call('XTRIM', stream, 'MINID', '~', first, 'LIMIT', 1000), #deletes
+  while left > 0 and upto > 0 do
+    local from = math.max(upto - 31, 1)
+    left = left - call('XDEL', stream, unpack(deletes, from, upto))
+    upto = from - 1
+  end
+else
+  deleted = many(deletes, 'XDEL', stream)
 end
-local deleted = many(deletes, 'XDEL', KEYS[1])
 count(KEYS[2], 'done:' .. group, plain and deleted or done)
 return {done, {side, unpack(lost)}}

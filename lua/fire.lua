@@ -8,31 +8,32 @@ local last = redis.call('HGET', KEYS[4], 'last')
 redis.call('XLEN', KEYS[3])
 redis.call('HLEN', KEYS[2])
 
-local names, most = {unpack(ARGV, 2)}, tonumber(ARGV[1])
-local found, answer, ids, dues, seen = scores_of(KEYS[1], names), {side, now, 0}, {}, {}, {}
-local bytes, n = 0, 3
+local names = {unpack(ARGV, 2)}
+local found, ids, dues, places = scores_of(KEYS[1], names), {}, {}, {}
 for position, id in ipairs(names) do
-  local score = not seen[id] and found[position]
-  local word, due = 'GONE', 0
-  if score then
-    due = due_text(score)
-    if tonumber(score) > now then
-      word = 'EARLY'
-    else
-      bytes = bytes + redis.call('HSTRLEN', KEYS[2], id)
-      word = (#ids > 0 and bytes > most) and 'MORE' or 'FIRED'
-    end
-  end
-  if word == 'FIRED' then
-    seen[id] = true
+  local score = found[position]
+  if score and tonumber(score) <= now and not places[id] then
     ids[#ids + 1] = id
-    dues[#ids] = due
+    dues[#ids] = due_text(score)
+    places[id] = #ids
   end
-  answer[n + 1], answer[n + 2] = word, tonumber(due)
+end
+local records = records_of(ids, tonumber(ARGV[1]))
+local answer, n, told = {side, now, 0}, 3, {}
+for position, id in ipairs(names) do
+  local place, word, due = places[id], 'GONE', 0
+  if place and not told[id] then
+    word, due = place <= #records and 'FIRED' or 'MORE', tonumber(dues[place])
+    told[id] = word == 'FIRED'
+  elseif found[position] and not place then
+    word, due = 'EARLY', tonumber(due_text(found[position]))
+  end
+  answer[n + 1], answer[n + 2] = word, due
   n = n + 2
 end
-if #ids > 0 then
-  answer[3] = fire(ids, dues, now, us, last, 'notification')
+local fired = #records
+if fired > 0 then
+  answer[3] = fire(ids, dues, records, now, us, last, 'notification')
   answer[1] = side
 end
-return {#ids, answer}
+return {fired, answer}

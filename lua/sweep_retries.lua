@@ -25,10 +25,7 @@ if #members > 0 then
     local here = group and (group_of(groups, group) or redis.call('HEXISTS', KEYS[5], 'base:' .. group) == 1)
     local record = read_record(records[i])
     local extras, has = record[4], {}
-    if record[5] then
-      flawed = flawed + 1
-      extras = {'flaw', record[5]}
-    end
+    if record[5] then flawed = flawed + 1 end
     for f = 1, #extras, 2 do has[extras[f]] = true end
     local fields = {'id', id or member, 'gen', generation or digits(record[1] or next_generation(us, last)),
       'fired', digits(now), 'payload', record[2]}

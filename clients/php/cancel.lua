@@ -5,8 +5,9 @@ local function clock()
   return math.floor(us / 1000), us
 end
 -- A whole number as text. '%d' takes half the time of '%.0f', but where a C long has 32 bits it is wrong.
-local WHOLE = string.format('%d', 9007199254740992) == '9007199254740992' and '%d' or '%.0f'
-local function digits(n) return string.format(WHOLE, n) end
+local format = string.format
+local WHOLE = format('%d', 9007199254740992) == '9007199254740992' and '%d' or '%.0f'
+local function digits(n) return format(WHOLE, n) end
 
 -- lib/book: writes that must not undo what was done: the books, wake messages.
 -- They come last; a failure is the answer's side error, never an error of the script.
@@ -30,17 +31,20 @@ local function wake(channel, index, due, now)
 end
 
 -- lib/many: one command for many arguments, in steps of 1,000: unpack has a limit. Answers the sum.
-local function many(flat, ...)
-  local command, sum = {...}, 0
-  local head = #command
+local function many(flat, command, key, group)
+  local sum, call = 0, redis.call
   for from = 1, #flat, 1000 do
     local upto = math.min(from + 999, #flat)
-    for i = from, upto do command[head + i - from + 1] = flat[i] end
-    sum = sum + redis.call(unpack(command, 1, head + upto - from + 1))
+    if group then
+      sum = sum + call(command, key, group, unpack(flat, from, upto))
+    elseif key then
+      sum = sum + call(command, key, unpack(flat, from, upto))
+    else
+      sum = sum + call(command, unpack(flat, from, upto))
+    end
   end
   return sum
 end
-
 -- lib/scores: the scores of many members, as Redis gives them, false for those that are not there; in their order.
 local function scores_of(index, members)
   if #members == 0 then redis.call('ZCARD', index) end -- so that a wrong type is met all the same
@@ -56,6 +60,7 @@ end
 -- lib/record: reads a record, MessagePack [generation, payload, call, extras].
 -- A record may have been written by anybody: every type is checked, so that one bad record
 -- cannot stop a page after its first write. What cannot be read fires all the same, raw, with its flaw.
+local byte, sub = string.byte, string.sub
 local function flat(extras)
   if type(extras) ~= 'table' or #extras % 2 == 1 or #extras > 64 then return false end
   for i = 1, #extras do
@@ -67,53 +72,72 @@ local function flat(extras)
 end
 -- A string of MessagePack, and where it ends; nil for anything else.
 local function text_at(raw, at)
-  local mark, length, from = string.byte(raw, at) or 0, nil, nil
+  local mark, length, from = byte(raw, at) or 0, nil, nil
   if mark >= 160 and mark < 192 then
     length, from = mark - 160, at + 1
   elseif mark == 217 and #raw > at then
-    length, from = string.byte(raw, at + 1), at + 2
+    length, from = byte(raw, at + 1), at + 2
   elseif mark == 218 and #raw > at + 1 then
     length, from = struct.unpack('>I2', raw, at + 1), at + 3
   elseif mark == 219 and #raw > at + 3 then
     length, from = struct.unpack('>I4', raw, at + 1), at + 5
   end
   if not length or from + length - 1 > #raw then return nil end
-  return string.sub(raw, from, from + length - 1), from + length
+  return sub(raw, from, from + length - 1), from + length
 end
 local known = {} -- extras by their bytes: most are the same
--- A record as `schedule` writes it, by hand: in half of the time that cmsgpack takes. nil for any other.
+-- A record as `schedule` writes it, by hand: in half of the time that cmsgpack takes. Answers generation, payload, extras,
+-- and where the call stands; nil for any other.
 local function read_ours(raw)
-  if #raw < 13 or string.sub(raw, 1, 2) ~= '\148\207' then return nil end
-  local high, low = struct.unpack('>I4I4', raw, 3)
-  local generation, payload, at, call = high * 4294967296 + low, text_at(raw, 11)
-  if payload then call, at = text_at(raw, at) end
-  if not call or generation < 1 or generation >= 9e15 then return nil end
-  local packed = string.sub(raw, at)
-  if not known[packed] then
-    local ok, _, extras = pcall(cmsgpack.unpack_one, packed)
-    if not ok or not flat(extras) then return nil end
+  if not raw then return nil end
+  local array, whole, g1, g2, g3, g4, g5, g6, g7, g8, mark, length = byte(raw, 1, 12)
+  if array ~= 148 or whole ~= 207 or g1 ~= 0 or not length then return nil end
+  local generation = (((((g2 * 256 + g3) * 256 + g4) * 256 + g5) * 256 + g6) * 256 + g7) * 256 + g8
+  if generation < 1 or generation >= 9e15 then return nil end
+  local payload, call
+  if mark == 217 then
+    call = 13 + length
+    payload = sub(raw, 13, call - 1)
+  else
+    payload, call = text_at(raw, 11)
+    if not payload then return nil end
+  end
+  local packed
+  if byte(raw, call) == 168 then -- 8 bytes, as most are
+    packed = sub(raw, call + 9)
+  else
+    local text, at = text_at(raw, call)
+    if not text then return nil end
+    packed = sub(raw, at)
+  end
+  local extras = known[packed]
+  if not extras then
+    local ok, _, unpacked = pcall(cmsgpack.unpack_one, packed)
+    if not ok or not flat(unpacked) then return nil end
+    extras = unpacked
     known[packed] = extras
   end
-  return {generation, payload, call, known[packed]}
+  return generation, payload, extras, call
 end
--- Answers {generation or nil, payload, call, extras, flaw or nil}.
+-- Answers {generation or nil, payload, call, extras, flaw or nil}; a flaw is its only extra.
 local function read_record(raw)
-  if not raw then return {nil, '', '', {}, 'no record'} end
-  local ours = read_ours(raw)
-  if ours then return ours end
+  if not raw then return {nil, '', '', {'flaw', 'no record'}, 'no record'} end
+  local generation, payload, extras, at = read_ours(raw)
+  if generation then return {generation, payload, (text_at(raw, at)), extras} end
   local ok, _, record = pcall(cmsgpack.unpack_one, raw)
   if ok and type(record) == 'table' then
-    local generation, payload, call, extras = record[1], record[2], record[3], record[4]
+    local call
+    generation, payload, call, extras = record[1], record[2], record[3], record[4]
     if type(generation) == 'number' and generation >= 1 and generation < 9e15 and generation % 1 == 0
       and type(payload) == 'string' and type(call) == 'string' and flat(extras) then
       record[5] = nil -- what a later format puts here is no flaw
       return record
     end
   end
-  return {nil, raw, '', {}, 'bad record'}
+  return {nil, raw, '', {'flaw', 'bad record'}, 'bad record'}
 end
 
--- lib/put: puts a timer into the stream. The caller has read everything, and removes it afterwards.
+-- lib/put: puts timers into the stream. The caller has read everything, and removes them afterwards.
 -- The deadline of a score, as text. `score` is as Redis gave it; a foreign one may be no whole number in our bounds.
 local function due_text(score)
   local n = tonumber(score)
@@ -123,12 +147,20 @@ local function due_text(score)
   end
   return n < 1 and '1' or '7258118400000'
 end
--- `now`, `generation` and `due` as text: a number would be turned into text again for each field.
-local function put(stream, id, generation, due, now, source, record)
-  local extras = record[4]
-  if record[5] then extras = {'flaw', record[5]} end
-  redis.call('XADD', stream, '*', 'id', id, 'gen', generation, 'due', due, 'fired', now,
-    'src', source, 'kind', 'timer', 'payload', record[2], unpack(extras))
+-- `fired`, `generations` and `dues` as text: a number would be turned into text again for each field. `extras` are those
+-- of their records: most are one name and its value.
+local function put(stream, n, ids, generations, dues, payloads, extras, fired, source)
+  local call = redis.call
+  for i = 1, n do
+    local more = extras[i]
+    if #more == 2 then
+      call('XADD', stream, '*', 'id', ids[i], 'gen', generations[i], 'due', dues[i], 'fired', fired,
+        'src', source, 'kind', 'timer', 'payload', payloads[i], more[1], more[2])
+    else
+      call('XADD', stream, '*', 'id', ids[i], 'gen', generations[i], 'due', dues[i], 'fired', fired,
+        'src', source, 'kind', 'timer', 'payload', payloads[i], unpack(more))
+    end
+  end
 end
 -- The first deadline of an index, or 0 when there is none; and whether it is not behind `horizon`.
 local function next_due(index, horizon)

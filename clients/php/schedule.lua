@@ -5,8 +5,9 @@ local function clock()
   return math.floor(us / 1000), us
 end
 -- A whole number as text. '%d' takes half the time of '%.0f', but where a C long has 32 bits it is wrong.
-local WHOLE = string.format('%d', 9007199254740992) == '9007199254740992' and '%d' or '%.0f'
-local function digits(n) return string.format(WHOLE, n) end
+local format = string.format
+local WHOLE = format('%d', 9007199254740992) == '9007199254740992' and '%d' or '%.0f'
+local function digits(n) return format(WHOLE, n) end
 
 -- lib/book: writes that must not undo what was done: the books, wake messages.
 -- They come last; a failure is the answer's side error, never an error of the script.
@@ -30,17 +31,20 @@ local function wake(channel, index, due, now)
 end
 
 -- lib/many: one command for many arguments, in steps of 1,000: unpack has a limit. Answers the sum.
-local function many(flat, ...)
-  local command, sum = {...}, 0
-  local head = #command
+local function many(flat, command, key, group)
+  local sum, call = 0, redis.call
   for from = 1, #flat, 1000 do
     local upto = math.min(from + 999, #flat)
-    for i = from, upto do command[head + i - from + 1] = flat[i] end
-    sum = sum + redis.call(unpack(command, 1, head + upto - from + 1))
+    if group then
+      sum = sum + call(command, key, group, unpack(flat, from, upto))
+    elseif key then
+      sum = sum + call(command, key, unpack(flat, from, upto))
+    else
+      sum = sum + call(command, unpack(flat, from, upto))
+    end
   end
   return sum
 end
-
 -- lib/scores: the scores of many members, as Redis gives them, false for those that are not there; in their order.
 local function scores_of(index, members)
   if #members == 0 then redis.call('ZCARD', index) end -- so that a wrong type is met all the same
@@ -57,15 +61,18 @@ end
 -- a clock step, FLUSHALL, a restore or a failover.
 local last_generation
 local function next_generation(us, last)
-  local floor = last_generation or tonumber(last) or 0
-  if not (floor < 8.9e15) then floor = 0 end -- the year 2252 or no number: not ours
-  last_generation = math.max(us, floor + 1)
+  local floor = last_generation
+  if not floor then
+    floor = tonumber(last) or 0
+    if not (floor < 8.9e15) then floor = 0 end -- the year 2252 or no number: not ours
+  end
+  last_generation = us > floor and us or floor + 1
   return last_generation
 end
-
 -- lib/record: reads a record, MessagePack [generation, payload, call, extras].
 -- A record may have been written by anybody: every type is checked, so that one bad record
 -- cannot stop a page after its first write. What cannot be read fires all the same, raw, with its flaw.
+local byte, sub = string.byte, string.sub
 local function flat(extras)
   if type(extras) ~= 'table' or #extras % 2 == 1 or #extras > 64 then return false end
   for i = 1, #extras do
@@ -77,53 +84,72 @@ local function flat(extras)
 end
 -- A string of MessagePack, and where it ends; nil for anything else.
 local function text_at(raw, at)
-  local mark, length, from = string.byte(raw, at) or 0, nil, nil
+  local mark, length, from = byte(raw, at) or 0, nil, nil
   if mark >= 160 and mark < 192 then
     length, from = mark - 160, at + 1
   elseif mark == 217 and #raw > at then
-    length, from = string.byte(raw, at + 1), at + 2
+    length, from = byte(raw, at + 1), at + 2
   elseif mark == 218 and #raw > at + 1 then
     length, from = struct.unpack('>I2', raw, at + 1), at + 3
   elseif mark == 219 and #raw > at + 3 then
     length, from = struct.unpack('>I4', raw, at + 1), at + 5
   end
   if not length or from + length - 1 > #raw then return nil end
-  return string.sub(raw, from, from + length - 1), from + length
+  return sub(raw, from, from + length - 1), from + length
 end
 local known = {} -- extras by their bytes: most are the same
--- A record as `schedule` writes it, by hand: in half of the time that cmsgpack takes. nil for any other.
+-- A record as `schedule` writes it, by hand: in half of the time that cmsgpack takes. Answers generation, payload, extras,
+-- and where the call stands; nil for any other.
 local function read_ours(raw)
-  if #raw < 13 or string.sub(raw, 1, 2) ~= '\148\207' then return nil end
-  local high, low = struct.unpack('>I4I4', raw, 3)
-  local generation, payload, at, call = high * 4294967296 + low, text_at(raw, 11)
-  if payload then call, at = text_at(raw, at) end
-  if not call or generation < 1 or generation >= 9e15 then return nil end
-  local packed = string.sub(raw, at)
-  if not known[packed] then
-    local ok, _, extras = pcall(cmsgpack.unpack_one, packed)
-    if not ok or not flat(extras) then return nil end
+  if not raw then return nil end
+  local array, whole, g1, g2, g3, g4, g5, g6, g7, g8, mark, length = byte(raw, 1, 12)
+  if array ~= 148 or whole ~= 207 or g1 ~= 0 or not length then return nil end
+  local generation = (((((g2 * 256 + g3) * 256 + g4) * 256 + g5) * 256 + g6) * 256 + g7) * 256 + g8
+  if generation < 1 or generation >= 9e15 then return nil end
+  local payload, call
+  if mark == 217 then
+    call = 13 + length
+    payload = sub(raw, 13, call - 1)
+  else
+    payload, call = text_at(raw, 11)
+    if not payload then return nil end
+  end
+  local packed
+  if byte(raw, call) == 168 then -- 8 bytes, as most are
+    packed = sub(raw, call + 9)
+  else
+    local text, at = text_at(raw, call)
+    if not text then return nil end
+    packed = sub(raw, at)
+  end
+  local extras = known[packed]
+  if not extras then
+    local ok, _, unpacked = pcall(cmsgpack.unpack_one, packed)
+    if not ok or not flat(unpacked) then return nil end
+    extras = unpacked
     known[packed] = extras
   end
-  return {generation, payload, call, known[packed]}
+  return generation, payload, extras, call
 end
--- Answers {generation or nil, payload, call, extras, flaw or nil}.
+-- Answers {generation or nil, payload, call, extras, flaw or nil}; a flaw is its only extra.
 local function read_record(raw)
-  if not raw then return {nil, '', '', {}, 'no record'} end
-  local ours = read_ours(raw)
-  if ours then return ours end
+  if not raw then return {nil, '', '', {'flaw', 'no record'}, 'no record'} end
+  local generation, payload, extras, at = read_ours(raw)
+  if generation then return {generation, payload, (text_at(raw, at)), extras} end
   local ok, _, record = pcall(cmsgpack.unpack_one, raw)
   if ok and type(record) == 'table' then
-    local generation, payload, call, extras = record[1], record[2], record[3], record[4]
+    local call
+    generation, payload, call, extras = record[1], record[2], record[3], record[4]
     if type(generation) == 'number' and generation >= 1 and generation < 9e15 and generation % 1 == 0
       and type(payload) == 'string' and type(call) == 'string' and flat(extras) then
       record[5] = nil -- what a later format puts here is no flaw
       return record
     end
   end
-  return {nil, raw, '', {}, 'bad record'}
+  return {nil, raw, '', {'flaw', 'bad record'}, 'bad record'}
 end
 
--- lib/put: puts a timer into the stream. The caller has read everything, and removes it afterwards.
+-- lib/put: puts timers into the stream. The caller has read everything, and removes them afterwards.
 -- The deadline of a score, as text. `score` is as Redis gave it; a foreign one may be no whole number in our bounds.
 local function due_text(score)
   local n = tonumber(score)
@@ -133,12 +159,20 @@ local function due_text(score)
   end
   return n < 1 and '1' or '7258118400000'
 end
--- `now`, `generation` and `due` as text: a number would be turned into text again for each field.
-local function put(stream, id, generation, due, now, source, record)
-  local extras = record[4]
-  if record[5] then extras = {'flaw', record[5]} end
-  redis.call('XADD', stream, '*', 'id', id, 'gen', generation, 'due', due, 'fired', now,
-    'src', source, 'kind', 'timer', 'payload', record[2], unpack(extras))
+-- `fired`, `generations` and `dues` as text: a number would be turned into text again for each field. `extras` are those
+-- of their records: most are one name and its value.
+local function put(stream, n, ids, generations, dues, payloads, extras, fired, source)
+  local call = redis.call
+  for i = 1, n do
+    local more = extras[i]
+    if #more == 2 then
+      call('XADD', stream, '*', 'id', ids[i], 'gen', generations[i], 'due', dues[i], 'fired', fired,
+        'src', source, 'kind', 'timer', 'payload', payloads[i], more[1], more[2])
+    else
+      call('XADD', stream, '*', 'id', ids[i], 'gen', generations[i], 'due', dues[i], 'fired', fired,
+        'src', source, 'kind', 'timer', 'payload', payloads[i], unpack(more))
+    end
+  end
 end
 -- The first deadline of an index, or 0 when there is none; and whether it is not behind `horizon`.
 local function next_due(index, horizon)
@@ -158,13 +192,18 @@ local function head(length)
   heads[length] = text
   return text
 end
+-- All but the last byte of the generation, with what precedes it; and where those with the same begin.
+local char, stem, page = string.char, nil, nil
 local function pack_record(generation, payload, call, extras)
-  local high = math.floor(generation / 4294967296)
-  return '\148\207' .. struct.pack('>I4I4', high, generation - high * 4294967296)
-    .. (heads[#payload] or head(#payload)) .. payload .. (heads[#call] or head(#call)) .. call
-    .. (extras == '' and '\144' or extras)
+  local last = generation % 256
+  if generation - last ~= page then
+    page = generation - last
+    local high = math.floor(page / 4294967296)
+    stem = '\148\207' .. string.sub(struct.pack('>I4I4', high, page - high * 4294967296), 1, 7)
+  end
+  return stem .. char(last) .. (heads[#payload] or head(#payload)) .. payload
+    .. (heads[#call] or head(#call)) .. call .. (extras == '' and '\144' or extras)
 end
-
 -- lib/arm: arming, in two steps: `arm` decides and reads, timer by timer; `write_armed` writes them all.
 local MODES = {upsert = true, absent = true, present = true, later = true, earlier = true}
 -- The table of docs/PROTOCOL.md section 4. `armed` is the armed deadline or nil; `due` the new one.
@@ -175,18 +214,25 @@ local function decide(mode, armed, due, now)
   if mode == 'later' and due <= armed or mode == 'earlier' and due >= armed then return 'KEPT' end
   return 'REPLACED'
 end
--- A deadline from its two arguments: digits only, for Lua's tonumber takes 'nan', '0x10' and '1e400'.
-local function deadline(base, text, now)
-  if #text > 13 or not string.find(text, '^%d+$') then return nil end
-  local due = tonumber(text) + (base == 'in' and now or 0)
-  return due >= 1 and due <= 7258118400000 and due or nil
+-- A deadline from its two arguments, and as text: digits only, for Lua's tonumber takes 'nan', '0x10' and '1e400'.
+-- Many timers of a call have the same: the last one is kept.
+local argv, find, last_base, last_ms, last_due, last_text = ARGV, string.find, nil, nil, nil, nil
+local function deadline(base, ms, now)
+  if ms == last_ms and base == last_base then return last_due, last_text end
+  if #ms > 13 or not find(ms, '^%d+$') then return nil end
+  local due = tonumber(ms)
+  if base == 'in' then due = due + now end
+  if due < 1 or due > 7258118400000 then return nil end
+  last_base, last_ms, last_due = base, ms, due
+  last_text = base ~= 'in' and due >= 1e12 and ms or digits(due) -- 13 digits begin with no 0
+  return due, last_text
 end
 
 -- What this call has armed so far, by position; the same id may come twice and keeps its position.
 -- `records` and `scores` are flat, as HSET and ZADD take them.
 local slots, records, scores, dues, armed = {}, {}, {}, {}, 0
 local keyed, former = {}, {} -- positions: has a plain key; was in the index before
-local olds, scheduled, replaced, foreign = {}, 0, 0, 0
+local olds, fired_old, scheduled, replaced, foreign = {{}, {}, {}, {}, {}}, 0, 0, 0, 0 -- olds as `put` takes them
 
 local read, read_bytes = {}, 0
 -- The record that `id` is armed with now.
@@ -199,26 +245,30 @@ local function armed_record(id)
   end
   return read[id]
 end
--- Arms `id` in place of what is armed with `score`, or nothing. Answers its generation, and the one that fires or 0.
-local function arm(id, score, word, due, payload, call, extras, has_key, us, last)
+-- Arms `id` in place of what is armed with `score`, or nothing; its arguments begin at ARGV[at]. Answers its
+-- generation, and the one that fires or 0.
+local function arm(id, score, word, due, text, at, us, last)
   local old, slot = 0, slots[id]
   scheduled = scheduled + 1
   if word == 'FIRED_OLD' then
     local record = armed_record(id)
     old = record[1] or next_generation(us, last)
     if record[5] == 'no record' then foreign = foreign + 1 end
-    olds[#olds + 1] = {id, digits(old), due_text(score), record}
+    fired_old = fired_old + 1
+    local values = {id, digits(old), due_text(score), record[2], record[4]}
+    for field, value in ipairs(values) do olds[field][fired_old] = value end
   elseif word == 'REPLACED' and (slot or redis.call('HEXISTS', KEYS[2], id) == 1) then
     replaced = replaced + 1
   end
   if not slot then
     slot = armed + 1
-    armed, slots[id], former[slot] = slot, slot, score and true or nil
+    armed, slots[id] = slot, slot
+    if score then former[slot] = true end
   end
-  local generation = next_generation(us, last)
-  records[2 * slot - 1], records[2 * slot] = id, pack_record(generation, payload, call, extras)
-  scores[2 * slot - 1], scores[2 * slot] = digits(due), id
-  dues[slot], keyed[slot] = due, has_key and generation or nil
+  local generation, field = next_generation(us, last), 2 * slot
+  records[field - 1], records[field] = id, pack_record(generation, argv[at + 4], argv[at + 5], argv[at + 6])
+  scores[field - 1], scores[field], dues[slot] = text, id, due
+  if argv[at + 7] == '1' then keyed[slot] = generation elseif keyed[slot] then keyed[slot] = nil end
   return generation, old
 end
 -- Writes what was armed; answers the earliest deadline. Plain keys go before the index: what fails there leaves the
@@ -232,8 +282,7 @@ local function write_armed(now)
     if former[slot] and not keyed[slot] then plain[#plain + 1] = stem .. scores[2 * slot] end
   end
   if #plain > 0 and many(plain, 'EXISTS') == 0 then plain = {} end
-  local fired = digits(now)
-  for _, old in ipairs(olds) do put(KEYS[3], old[1], old[2], old[3], fired, 'index', old[4]) end
+  put(KEYS[3], fired_old, olds[1], olds[2], olds[3], olds[4], olds[5], digits(now), 'index')
   for slot, generation in pairs(keyed) do
     redis.call('SET', stem .. scores[2 * slot], digits(generation), 'PXAT', scores[2 * slot - 1])
   end
@@ -259,21 +308,21 @@ redis.call('XLEN', KEYS[3])
 redis.call('HLEN', KEYS[2])
 
 local names = {}
-for i = 4, #ARGV, 8 do names[(i + 4) / 8] = ARGV[i] end
+for i = 4, #argv, 8 do names[#names + 1] = argv[i] end
 local found, ask, answer, n = scores_of(KEYS[1], names), ARGV[3] == 'ask', {side}, 1
 local most = ask and 2097152 or 1048576 -- a call's own records may all be read
-for position, id in ipairs(names) do
-  local _, base, ms, mode, payload, call, extras, has_key = unpack(ARGV, 8 * position - 4, 8 * position + 3)
-  local due = deadline(base, ms, now)
+for position = 1, #names do
+  local id, at = names[position], 8 * position - 4
+  local slot, mode, due, text = slots[id], argv[at + 3], deadline(argv[at + 1], argv[at + 2], now)
   if not due then return {'RANGE', {position - 1}} end
   if not MODES[mode] then return {'MODE', {position - 1}} end
-  local score = slots[id] and scores[2 * slots[id] - 1] or found[position]
+  local score = slot and scores[2 * slot - 1] or found[position]
   local word, generation, old = 'MORE', 0, 0
   if read_bytes > most then
     due = 0
   elseif ask then
     local record = score and armed_record(id)
-    word = record and record[3] == call and 'HELD' or 'UNKNOWN'
+    word = record and record[3] == argv[at + 5] and 'HELD' or 'UNKNOWN'
     generation, due = record and record[1] or 0, score and tonumber(due_text(score)) or 0
   else
     word = decide(mode, score and tonumber(score), due, now)
@@ -282,7 +331,7 @@ for position, id in ipairs(names) do
     elseif word == 'PRESENT' or word == 'KEPT' or word == 'DUE' then
       generation, due = armed_record(id)[1] or 0, tonumber(due_text(score))
     else
-      generation, old = arm(id, score, word, due, payload, call, extras, has_key == '1', us, tally[1])
+      generation, old = arm(id, score, word, due, text, at, us, tally[1])
     end
   end
   answer[n + 1], answer[n + 2], answer[n + 3], answer[n + 4] = word, generation, due, old
@@ -293,7 +342,7 @@ if armed == 0 then return {0, answer} end
 local earliest = write_armed(now)
 count(KEYS[4], 'scheduled', scheduled)
 count(KEYS[4], 'replaced', replaced)
-count(KEYS[4], 'fired_timers', #olds)
+count(KEYS[4], 'fired_timers', fired_old)
 count(KEYS[4], 'foreign', foreign)
 book('HSET', KEYS[4], 'last', digits(last_generation), 'partitions', ARGV[1])
 wake(ARGV[2], KEYS[1], earliest, now)

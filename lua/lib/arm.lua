@@ -8,18 +8,25 @@ local function decide(mode, armed, due, now)
   if mode == 'later' and due <= armed or mode == 'earlier' and due >= armed then return 'KEPT' end
   return 'REPLACED'
 end
--- A deadline from its two arguments: digits only, for Lua's tonumber takes 'nan', '0x10' and '1e400'.
-local function deadline(base, text, now)
-  if #text > 13 or not string.find(text, '^%d+$') then return nil end
-  local due = tonumber(text) + (base == 'in' and now or 0)
-  return due >= 1 and due <= 7258118400000 and due or nil
+-- A deadline from its two arguments, and as text: digits only, for Lua's tonumber takes 'nan', '0x10' and '1e400'.
+-- Many timers of a call have the same: the last one is kept.
+local argv, find, last_base, last_ms, last_due, last_text = ARGV, string.find, nil, nil, nil, nil
+local function deadline(base, ms, now)
+  if ms == last_ms and base == last_base then return last_due, last_text end
+  if #ms > 13 or not find(ms, '^%d+$') then return nil end
+  local due = tonumber(ms)
+  if base == 'in' then due = due + now end
+  if due < 1 or due > 7258118400000 then return nil end
+  last_base, last_ms, last_due = base, ms, due
+  last_text = base ~= 'in' and due >= 1e12 and ms or digits(due) -- 13 digits begin with no 0
+  return due, last_text
 end
 
 -- What this call has armed so far, by position; the same id may come twice and keeps its position.
 -- `records` and `scores` are flat, as HSET and ZADD take them.
 local slots, records, scores, dues, armed = {}, {}, {}, {}, 0
 local keyed, former = {}, {} -- positions: has a plain key; was in the index before
-local olds, scheduled, replaced, foreign = {}, 0, 0, 0
+local olds, fired_old, scheduled, replaced, foreign = {{}, {}, {}, {}, {}}, 0, 0, 0, 0 -- olds as `put` takes them
 
 local read, read_bytes = {}, 0
 -- The record that `id` is armed with now.
@@ -32,26 +39,30 @@ local function armed_record(id)
   end
   return read[id]
 end
--- Arms `id` in place of what is armed with `score`, or nothing. Answers its generation, and the one that fires or 0.
-local function arm(id, score, word, due, payload, call, extras, has_key, us, last)
+-- Arms `id` in place of what is armed with `score`, or nothing; its arguments begin at ARGV[at]. Answers its
+-- generation, and the one that fires or 0.
+local function arm(id, score, word, due, text, at, us, last)
   local old, slot = 0, slots[id]
   scheduled = scheduled + 1
   if word == 'FIRED_OLD' then
     local record = armed_record(id)
     old = record[1] or next_generation(us, last)
     if record[5] == 'no record' then foreign = foreign + 1 end
-    olds[#olds + 1] = {id, digits(old), due_text(score), record}
+    fired_old = fired_old + 1
+    local values = {id, digits(old), due_text(score), record[2], record[4]}
+    for field, value in ipairs(values) do olds[field][fired_old] = value end
   elseif word == 'REPLACED' and (slot or redis.call('HEXISTS', KEYS[2], id) == 1) then
     replaced = replaced + 1
   end
   if not slot then
     slot = armed + 1
-    armed, slots[id], former[slot] = slot, slot, score and true or nil
+    armed, slots[id] = slot, slot
+    if score then former[slot] = true end
   end
-  local generation = next_generation(us, last)
-  records[2 * slot - 1], records[2 * slot] = id, pack_record(generation, payload, call, extras)
-  scores[2 * slot - 1], scores[2 * slot] = digits(due), id
-  dues[slot], keyed[slot] = due, has_key and generation or nil
+  local generation, field = next_generation(us, last), 2 * slot
+  records[field - 1], records[field] = id, pack_record(generation, argv[at + 4], argv[at + 5], argv[at + 6])
+  scores[field - 1], scores[field], dues[slot] = text, id, due
+  if argv[at + 7] == '1' then keyed[slot] = generation elseif keyed[slot] then keyed[slot] = nil end
   return generation, old
 end
 -- Writes what was armed; answers the earliest deadline. Plain keys go before the index: what fails there leaves the
@@ -65,8 +76,7 @@ local function write_armed(now)
     if former[slot] and not keyed[slot] then plain[#plain + 1] = stem .. scores[2 * slot] end
   end
   if #plain > 0 and many(plain, 'EXISTS') == 0 then plain = {} end
-  local fired = digits(now)
-  for _, old in ipairs(olds) do put(KEYS[3], old[1], old[2], old[3], fired, 'index', old[4]) end
+  put(KEYS[3], fired_old, olds[1], olds[2], olds[3], olds[4], olds[5], digits(now), 'index')
   for slot, generation in pairs(keyed) do
     redis.call('SET', stem .. scores[2 * slot], digits(generation), 'PXAT', scores[2 * slot - 1])
   end

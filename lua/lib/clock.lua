@@ -5,6 +5,7 @@ local function clock()
   return math.floor(us / 1000), us
 end
 -- A whole number as text. '%d' takes half the time of '%.0f', but where a C long has 32 bits it is wrong.
-local WHOLE = string.format('%d', 9007199254740992) == '9007199254740992' and '%d' or '%.0f'
-local function digits(n) return string.format(WHOLE, n) end
+local format = string.format
+local WHOLE = format('%d', 9007199254740992) == '9007199254740992' and '%d' or '%.0f'
+local function digits(n) return format(WHOLE, n) end
 

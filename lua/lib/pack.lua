@@ -9,10 +9,15 @@ local function head(length)
   heads[length] = text
   return text
 end
+-- All but the last byte of the generation, with what precedes it; and where those with the same begin.
+local char, stem, page = string.char, nil, nil
 local function pack_record(generation, payload, call, extras)
-  local high = math.floor(generation / 4294967296)
-  return '\148\207' .. struct.pack('>I4I4', high, generation - high * 4294967296)
-    .. (heads[#payload] or head(#payload)) .. payload .. (heads[#call] or head(#call)) .. call
-    .. (extras == '' and '\144' or extras)
+  local last = generation % 256
+  if generation - last ~= page then
+    page = generation - last
+    local high = math.floor(page / 4294967296)
+    stem = '\148\207' .. string.sub(struct.pack('>I4I4', high, page - high * 4294967296), 1, 7)
+  end
+  return stem .. char(last) .. (heads[#payload] or head(#payload)) .. payload
+    .. (heads[#call] or head(#call)) .. call .. (extras == '' and '\144' or extras)
 end
-

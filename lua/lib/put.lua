@@ -1,4 +1,4 @@
--- lib/put: puts a timer into the stream. The caller has read everything, and removes it afterwards.
+-- lib/put: puts timers into the stream. The caller has read everything, and removes them afterwards.
 -- The deadline of a score, as text. `score` is as Redis gave it; a foreign one may be no whole number in our bounds.
 local function due_text(score)
   local n = tonumber(score)
@@ -8,12 +8,20 @@ local function due_text(score)
   end
   return n < 1 and '1' or '7258118400000'
 end
--- `now`, `generation` and `due` as text: a number would be turned into text again for each field.
-local function put(stream, id, generation, due, now, source, record)
-  local extras = record[4]
-  if record[5] then extras = {'flaw', record[5]} end
-  redis.call('XADD', stream, '*', 'id', id, 'gen', generation, 'due', due, 'fired', now,
-    'src', source, 'kind', 'timer', 'payload', record[2], unpack(extras))
+-- `fired`, `generations` and `dues` as text: a number would be turned into text again for each field. `extras` are those
+-- of their records: most are one name and its value.
+local function put(stream, n, ids, generations, dues, payloads, extras, fired, source)
+  local call = redis.call
+  for i = 1, n do
+    local more = extras[i]
+    if #more == 2 then
+      call('XADD', stream, '*', 'id', ids[i], 'gen', generations[i], 'due', dues[i], 'fired', fired,
+        'src', source, 'kind', 'timer', 'payload', payloads[i], more[1], more[2])
+    else
+      call('XADD', stream, '*', 'id', ids[i], 'gen', generations[i], 'due', dues[i], 'fired', fired,
+        'src', source, 'kind', 'timer', 'payload', payloads[i], unpack(more))
+    end
+  end
 end
 -- The first deadline of an index, or 0 when there is none; and whether it is not behind `horizon`.
 local function next_due(index, horizon)

@@ -19,6 +19,21 @@ fn the_only_group_deletes_what_it_finished_and_a_second_ack_is_lost() {
 }
 
 #[test]
+fn in_whatever_order_they_are_finished_all_are_deleted_and_no_other() {
+    let mut stage = Stage::new();
+    stage.join("billing");
+    let names: Vec<_> = (0..600).map(|n| n.to_string()).collect();
+    let entries = stage.deliver("billing", "c", &names.iter().map(String::as_str).collect::<Vec<_>>());
+    // 7 has no divisor in common with 600: every entry once, each call from all over the stream.
+    let shuffled: Vec<_> = (0..600).map(|n| entries[n * 7 % 600]).collect();
+    for (n, batch) in shuffled.chunks(50).enumerate() {
+        assert_eq!(stage.complete("billing", batch.iter().copied().map(Done).collect()).done, 50);
+        assert_eq!(stage.entries().len(), 550 - 50 * n);
+    }
+    stage.assert_balanced();
+}
+
+#[test]
 fn of_two_groups_each_needs_the_entry_until_it_is_trimmed() {
     let mut stage = Stage::new();
     stage.join("billing");

@@ -37,6 +37,42 @@ fn a_page_ends_at_one_mebibyte_and_holds_always_one() {
 }
 
 #[test]
+fn in_a_page_of_many_deadlines_each_entry_has_its_own() {
+    let mut stage = Stage::new();
+    let dues: Vec<_> = (0..200_u64).map(|n| 1000 + n / 70 * 5 + n / 190 * (n % 190)).collect();
+    let item = |(n, due): (usize, &u64)| ScheduleItem { when: at(*due), ..timer(format!("{n:03}")) };
+    stage.arm(dues.iter().enumerate().map(item).collect());
+    assert_eq!(stage.sweep().dues_ms, dues);
+    let fired: Vec<u64> = stage
+        .entries()
+        .iter()
+        .map(|entry| std::str::from_utf8(entry.field("due").unwrap()).unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(fired, dues);
+    stage.assert_balanced();
+}
+
+#[test]
+fn large_ones_behind_small_ones_end_the_page_where_it_is_full() {
+    let mut stage = Stage::new();
+    let item = |n: u64, size: usize| ScheduleItem {
+        payload: vec![b'x'; size].into(),
+        when: at(1000 + n),
+        ..timer(n.to_string())
+    };
+    stage.arm((0..20).map(|n| item(n, 10)).collect());
+    for n in 20..23 {
+        stage.arm_one(item(n, 600 * 1024));
+    }
+    stage.arm((23..30).map(|n| item(n, 10)).collect());
+    let pages: Vec<_> = (0..4).map(|_| stage.sweep()).map(|swept| (swept.fired, swept.more)).collect();
+    assert_eq!(pages, [(21, true), (1, true), (8, false), (0, false)]);
+    let all: Vec<_> = (0..30).map(|n| n.to_string()).collect();
+    assert_eq!(stage.fired_ids(), all);
+    stage.assert_balanced();
+}
+
+#[test]
 fn large_payloads_by_the_dozen_never_hold_the_server() {
     let large: Bytes = vec![b'x'; 1024 * 1024].into();
     let names: Vec<_> = (0..96).map(|n| n.to_string()).collect();

@@ -1,8 +1,8 @@
 //! One lane of a partition: what arrives while a call is under way goes into the next one.
 //!
 //! A lane has at most one call of each kind in flight, and an id always takes the same lane: so two calls for one
-//! id never overtake each other, whatever is sent again meanwhile. Nothing waits for company: an idle lane sends at
-//! once.
+//! id never overtake each other, whatever is sent again meanwhile. Nothing waits for company: only those who are ready
+//! to run are let run before a call goes out.
 
 use overdue_protocol::TimerId;
 use overdue_protocol::call::{CancelItem, ScheduleItem};
@@ -17,6 +17,9 @@ use crate::page::{Failure, Outcome};
 
 /// Callers beyond so many jobs wait in line before the lane.
 pub(crate) const CAPACITY: usize = 256;
+
+/// How often others are let run before a call goes out, while each time more of them come.
+const YIELDS: usize = 8;
 
 /// One item of a job: a timer to arm, or to disarm.
 pub(crate) trait Item: Clone + Send + Sized {
@@ -122,8 +125,7 @@ pub(crate) async fn run(carrier: Carrier, mut jobs: mpsc::Receiver<Job>) {
                 None => return,
             },
         };
-        // Those who were just answered come back before the next call goes out, if they are quick.
-        tokio::task::yield_now().await;
+        gather(&jobs).await;
         let mut departure = Departure::new();
         let mut next = Some(first);
         while let Some(job) = next {
@@ -137,5 +139,18 @@ pub(crate) async fn run(carrier: Carrier, mut jobs: mpsc::Receiver<Job>) {
             next = jobs.try_recv().ok();
         }
         departure.go(&carrier).await;
+    }
+}
+
+/// Those who were just answered come back before the next call goes out, if they are quick: a small call costs Redis
+/// several times as much for each timer.
+async fn gather(jobs: &mpsc::Receiver<Job>) {
+    let mut waiting = jobs.len();
+    for _ in 0..YIELDS {
+        tokio::task::yield_now().await;
+        if jobs.len() <= waiting {
+            break;
+        }
+        waiting = jobs.len();
     }
 }
