@@ -153,6 +153,9 @@ impl Queue {
         if self.waiting.is_empty() || self.calls >= CALLS || self.not_before.is_some() {
             return None;
         }
+        if self.calls > 0 && self.waiting.len() < self.most && kind.most_bytes() == usize::MAX {
+            return None; // Not full, whatever they weigh: asked with each outcome, so they are not weighed each time.
+        }
         let (mut bytes, mut n) = (0, 0);
         for verdict in self.waiting.iter().take(self.most) {
             bytes += verdict.weight();

@@ -100,7 +100,7 @@ struct Routed {
 }
 
 impl Work for Routed {
-    fn start(&self, start: Start, entry: Entry) -> AbortHandle {
+    fn start(&self, start: Start, entry: Box<Entry>) -> AbortHandle {
         let name = entry.id.as_bytes();
         let route = self.routes.iter().find(|(pattern, _)| pattern.is_match(name));
         route.map_or(&self.rest, |(_, work)| work).start(start, entry)

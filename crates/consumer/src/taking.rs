@@ -11,10 +11,9 @@ use crate::lone::{Lone, Seat};
 use crate::station::{Act, Start, Station, Verdict};
 
 /// What an entry is to us.
-#[expect(clippy::large_enum_variant, reason = "nearly all are ours, and a page of them is short-lived")]
 enum Case {
     /// A timeout to handle.
-    Ours(Entry),
+    Ours(Box<Entry>),
     /// Nothing for the handler.
     Aside { act: Act, result: HandledResult, ours: bool, bytes: usize },
 }
@@ -86,7 +85,7 @@ impl Station {
                 group if stopping => {
                     aside(Act::Release(Duration::ZERO), HandledResult::Released, group.is_some())
                 }
-                _ => Case::Ours(entry),
+                _ => Case::Ours(Box::new(entry)),
             },
         }
     }

@@ -14,7 +14,7 @@ use crate::station::Station;
 
 /// One fired timer, or one watched key that has ended, in the hands of a handler.
 pub struct Timeout<T> {
-    entry: Entry,
+    entry: Box<Entry>,
     run: Run,
     payload: T,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Run {
 }
 
 impl<T> Timeout<T> {
-    pub(crate) fn new(entry: Entry, run: Run, payload: T) -> Self {
+    pub(crate) fn new(entry: Box<Entry>, run: Run, payload: T) -> Self {
         Self { entry, run, payload }
     }
 

@@ -26,7 +26,7 @@ use crate::timeout::{Run, Timeout};
 /// Starts handlers; hides what they are and what payloads they take.
 pub(crate) trait Work: Send + Sync {
     /// Starts the handler for one entry.
-    fn start(&self, start: Start, entry: Entry) -> AbortHandle;
+    fn start(&self, start: Start, entry: Box<Entry>) -> AbortHandle;
 }
 
 pub(crate) struct Handling<T, H> {
@@ -42,13 +42,14 @@ impl<T: Payload, H: Handler<T>> Handling<T, H> {
 }
 
 impl<T: Payload, H: Handler<T>> Work for Handling<T, H> {
-    fn start(&self, start: Start, entry: Entry) -> AbortHandle {
+    fn start(&self, start: Start, entry: Box<Entry>) -> AbortHandle {
         let hand = Hand::new(start, self.duty.clone(), &entry);
-        tokio::spawn(handle(self.handler.clone(), hand, entry)).abort_handle()
+        // Boxed: the runtime moves a task some eight times until it ends.
+        tokio::spawn(Box::pin(handle(self.handler.clone(), hand, entry))).abort_handle()
     }
 }
 
-async fn handle<T: Payload, H: Handler<T>>(handler: Arc<H>, hand: Hand, entry: Entry) {
+async fn handle<T: Payload, H: Handler<T>>(handler: Arc<H>, hand: Hand, entry: Box<Entry>) {
     let probe = match hand.duty.reach.begin() {
         Begin::Run(probe) => probe,
         Begin::Wait(wait) => return hand.give_back(wait),

@@ -64,44 +64,106 @@ impl Entry {
     /// Names the first field that is missing or wrong. Such an entry is a dead letter. What only tells more about a
     /// watched key can't be wrong: a value that means nothing here is `None`.
     pub fn decode(raw: &RawEntry) -> Result<Self, Malformed> {
-        let text = |name| raw.field(name).and_then(|value| std::str::from_utf8(value).ok());
-        let number = |name| text(name).and_then(|digits| digits.parse::<u64>().ok());
-        let id = raw.field("id").cloned().ok_or(Malformed("the entry has no id"))?;
-        let kind = Kind::of(raw.field("kind"));
+        let fields = Fields::of(raw);
+        let id = fields.id.cloned().ok_or(Malformed("the entry has no id"))?;
+        let kind = Kind::of(fields.kind);
         let id = if kind == Kind::Timer { TimerId::new(id) } else { TimerId::of_key(id) };
-        let group = match raw.field("group") {
+        let group = match fields.group {
             None => None,
-            Some(_) => Some(
-                text("group")
+            Some(group) => Some(
+                text(group)
                     .and_then(|name| GroupName::new(name).ok())
                     .ok_or(Malformed("the entry's group is no name"))?,
             ),
         };
         Ok(Self {
             id: id.map_err(|_| Malformed("the entry's id is empty or too long"))?,
-            generation: number("gen").ok_or(Malformed("the entry's gen is no number"))?,
-            due_ms: number("due").ok_or(Malformed("the entry's due is no number"))?,
-            fired_ms: number("fired").ok_or(Malformed("the entry's fired is no number"))?,
-            source: text("src").ok_or(Malformed("the entry has no src"))?.parse()?,
+            generation: fields
+                .generation
+                .and_then(number)
+                .ok_or(Malformed("the entry's gen is no number"))?,
+            due_ms: fields.due.and_then(number).ok_or(Malformed("the entry's due is no number"))?,
+            fired_ms: fields.fired.and_then(number).ok_or(Malformed("the entry's fired is no number"))?,
+            source: fields.src.and_then(text).ok_or(Malformed("the entry has no src"))?.parse()?,
             kind,
-            payload: raw.field("payload").cloned().ok_or(Malformed("the entry has no payload"))?,
-            encoding: raw.field("enc").cloned(),
+            payload: fields.payload.cloned().ok_or(Malformed("the entry has no payload"))?,
+            encoding: fields.enc.cloned(),
             group,
-            attempt: match raw.field("attempt") {
+            attempt: match fields.attempt {
                 None => 1,
-                Some(_) => number("attempt")
+                Some(attempt) => number(attempt)
                     .and_then(|n| u32::try_from(n).ok())
                     .filter(|&n| n > 0)
                     .ok_or(Malformed("the entry's attempt is no number"))?,
             },
-            flaw: raw.field("flaw").cloned(),
-            trace: raw.field("trace").cloned(),
-            rule: raw.field("rule").cloned(),
-            db: number("db").and_then(|db| u8::try_from(db).ok()),
-            proof: raw.field("proof").and_then(Proof::of),
-            captured_ms: number("captured_ms"),
-            cause: raw.field("cause").cloned(),
+            flaw: fields.flaw.cloned(),
+            trace: fields.trace.cloned(),
+            rule: fields.rule.cloned(),
+            db: fields.db.and_then(number).and_then(|db| u8::try_from(db).ok()),
+            proof: fields.proof.and_then(Proof::of),
+            captured_ms: fields.captured_ms.and_then(number),
+            cause: fields.cause.cloned(),
         })
+    }
+}
+
+fn text(value: &Bytes) -> Option<&str> {
+    std::str::from_utf8(value).ok()
+}
+
+fn number(value: &Bytes) -> Option<u64> {
+    text(value)?.parse().ok()
+}
+
+/// The fields that are known, each where it stands first: found in one walk, as there are many and each is wanted.
+#[derive(Default)]
+struct Fields<'a> {
+    id: Option<&'a Bytes>,
+    generation: Option<&'a Bytes>,
+    due: Option<&'a Bytes>,
+    fired: Option<&'a Bytes>,
+    src: Option<&'a Bytes>,
+    kind: Option<&'a Bytes>,
+    payload: Option<&'a Bytes>,
+    enc: Option<&'a Bytes>,
+    group: Option<&'a Bytes>,
+    attempt: Option<&'a Bytes>,
+    flaw: Option<&'a Bytes>,
+    trace: Option<&'a Bytes>,
+    rule: Option<&'a Bytes>,
+    db: Option<&'a Bytes>,
+    proof: Option<&'a Bytes>,
+    captured_ms: Option<&'a Bytes>,
+    cause: Option<&'a Bytes>,
+}
+
+impl<'a> Fields<'a> {
+    fn of(raw: &'a RawEntry) -> Self {
+        let mut fields = Self::default();
+        for (name, value) in &raw.fields {
+            let field = match &name[..] {
+                b"id" => &mut fields.id,
+                b"gen" => &mut fields.generation,
+                b"due" => &mut fields.due,
+                b"fired" => &mut fields.fired,
+                b"src" => &mut fields.src,
+                b"kind" => &mut fields.kind,
+                b"payload" => &mut fields.payload,
+                b"enc" => &mut fields.enc,
+                b"group" => &mut fields.group,
+                b"attempt" => &mut fields.attempt,
+                b"flaw" => &mut fields.flaw,
+                b"trace" => &mut fields.trace,
+                b"rule" => &mut fields.rule,
+                b"db" => &mut fields.db,
+                b"proof" => &mut fields.proof,
+                b"captured_ms" => &mut fields.captured_ms,
+                b"cause" => &mut fields.cause,
+                _ => continue,
+            };
+            field.get_or_insert(value);
+        }
+        fields
     }
 }
 

@@ -1,6 +1,7 @@
 //! Names and ids, checked once (PROTOCOL.md sections 1 and 2).
 
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -37,7 +38,7 @@ macro_rules! name {
     ($(#[$doc:meta])* $ident:ident, $what:literal, $also:literal, $rule:literal) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $ident(String);
+        pub struct $ident(Arc<str>);
 
         impl $ident {
             /// Checks `text`.
@@ -45,7 +46,7 @@ macro_rules! name {
             /// # Errors
             /// Says which rule `text` breaks.
             pub fn new(text: &str) -> Result<Self, InvalidName> {
-                check($what, text, $also, $rule).map(Self)
+                check($what, text, $also, $rule).map(|name| Self(name.into()))
             }
 
             /// The name as text.
@@ -86,7 +87,7 @@ name! {
 
 impl Default for Namespace {
     fn default() -> Self {
-        Self("overdue".to_owned())
+        Self("overdue".into())
     }
 }
 

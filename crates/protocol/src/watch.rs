@@ -37,10 +37,22 @@ impl WatchedKey {
     #[must_use]
     pub fn member(&self) -> Bytes {
         let mut member = BytesMut::with_capacity(self.key.len() + 4);
-        member.put_slice(self.db.to_string().as_bytes());
-        member.put_u8(b':');
-        member.put_slice(&self.key);
+        self.put_member(&mut member);
         member.freeze()
+    }
+
+    /// The same, behind what is there.
+    pub(crate) fn put_member(&self, text: &mut BytesMut) {
+        let (hundreds, tens, ones) = (self.db / 100, self.db / 10 % 10, self.db % 10);
+        if self.db > 99 {
+            text.put_u8(b'0' + hundreds);
+        }
+        if self.db > 9 {
+            text.put_u8(b'0' + tens);
+        }
+        text.put_u8(b'0' + ones);
+        text.put_u8(b':');
+        text.put_slice(&self.key);
     }
 
     /// Reads a member; `None` when it is none.
@@ -48,9 +60,10 @@ impl WatchedKey {
     pub fn parse(member: &Bytes) -> Option<Self> {
         let colon = member.iter().position(|&byte| byte == b':')?;
         let digits = &member[..colon];
-        let db: u8 = std::str::from_utf8(digits).ok()?.parse().ok()?;
         // `+3` and `03` are numbers too, but nobody's member.
-        (db.to_string().as_bytes() == digits).then(|| Self { db, key: member.slice(colon + 1..) })
+        let odd = digits.starts_with(b"+") || digits.len() > 1 && digits.starts_with(b"0");
+        let db: u8 = std::str::from_utf8(digits).ok().filter(|_| !odd)?.parse().ok()?;
+        Some(Self { db, key: member.slice(colon + 1..) })
     }
 }
 
@@ -90,7 +103,9 @@ mod tests {
 
     #[test]
     fn a_member_gives_its_key_back_whatever_that_holds() {
-        for (db, key) in [(0, &b"a"[..]), (3, b"a:b"), (15, b"\xff\0\n{}"), (0, b":"), (0, b"")] {
+        for (db, key) in
+            [(0, &b"a"[..]), (3, b"a:b"), (15, b"\xff\0\n{}"), (100, b"a"), (255, b"a"), (0, b":"), (0, b"")]
+        {
             let watched = WatchedKey { db, key: Bytes::from_static(key) };
             assert_eq!(WatchedKey::parse(&watched.member()), Some(watched));
         }

@@ -107,5 +107,5 @@ fn wake_shift(ahead_ms: u64) -> i64 {
 /// The rule of a key, if it is one of ours and belongs into this partition.
 fn rule_of<'a>(looker: &'a Looker, partition: &Partition, key: &WatchedKey) -> Option<&'a Arc<Rule>> {
     let rule = looker.rules().rule_for(key.db, &key.key)?;
-    (looker.partition_of(rule, &key.key) == *partition).then_some(rule)
+    (looker.partition_of(rule, &key.key) == partition).then_some(rule)
 }

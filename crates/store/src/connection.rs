@@ -115,11 +115,6 @@ impl Connection {
         self
     }
 
-    /// Whether this is a cluster.
-    pub(crate) fn is_cluster(&self) -> bool {
-        self.clustered
-    }
-
     /// Waits at most so long until it is connected; answers whether it is.
     pub(crate) async fn is_up_within(&self, patience: Duration) -> bool {
         self.is_up() || self.wait_until_up(Instant::now() + patience).await.is_ok()

@@ -1,7 +1,8 @@
 //! Redis for Overdue: connections, scripts, streams, subscriptions, errors.
 //!
 //! Only this crate names the client library, fred, and gives its traps no way out. Commands go through it;
-//! subscriptions are read here, for it loses their order and keys that are not UTF-8.
+//! subscriptions are read here, for it loses their order and keys that are not UTF-8, and so are the pages of blocked
+//! readers, of which it makes four copies (but on a cluster, where it finds the node).
 //!
 //! - Nothing is ever sent twice. A call whose outcome is not known says so: [`ErrorKind::OutcomeUnknown`].
 //! - A subscription is [`Signal::Up`] only after the server said that it holds it, and what was lost is counted.

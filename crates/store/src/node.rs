@@ -1,7 +1,10 @@
 //! Who sends notifications: a node, and one database of it.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+
+/// Asked for with each key.
+static SERVER: LazyLock<Node> = LazyLock::new(|| Node(Arc::from("server")));
 
 /// A server that sends the notifications of its own keys: the one server, or a primary of a cluster.
 ///
@@ -13,7 +16,7 @@ impl Node {
     /// The one server of all set-ups but a cluster.
     #[must_use]
     pub fn server() -> Self {
-        Self(Arc::from("server"))
+        SERVER.clone()
     }
 
     /// A node of a cluster, by the id that it has there (CLUSTER MYID).

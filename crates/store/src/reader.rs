@@ -17,12 +17,23 @@ use crate::order::{Order, Route};
 use crate::way::Way;
 use crate::{Result, Settings};
 
+mod direct;
+mod page;
+
+use direct::Direct;
+
 /// How long after the end of its block a read may still answer.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A connection that one task reads with. No other command is sent on it.
 pub struct Reader {
-    connection: Connection,
+    over: Over,
+}
+
+enum Over {
+    Server(Box<Direct>),
+    /// Only the library knows which node is meant.
+    Cluster(Connection),
 }
 
 impl Reader {
@@ -31,8 +42,15 @@ impl Reader {
     /// # Errors
     /// Within about `settings.connect_deadline`.
     pub async fn open(settings: &Settings, role: &str) -> Result<Self> {
-        let connection = Connection::open(settings, role, ConnectionRole::Reader).await?.impatient();
-        Ok(Self { connection })
+        let (at, tls) = settings.endpoint()?;
+        if at.is_cluster() {
+            let connection = Connection::open(settings, role, ConnectionRole::Reader).await?.impatient();
+            return Ok(Self { over: Over::Cluster(connection) });
+        }
+        let place = at.to_string();
+        let direct = Direct::open(settings, at, tls, role).await;
+        let direct = direct.map_err(|fault| fault.during("connect", &place))?;
+        Ok(Self { over: Over::Server(Box::new(direct)) })
     }
 
     /// Reads up to `count` new entries for a group (XREADGROUP `>`), waiting up to `block` for the first.
@@ -51,12 +69,10 @@ impl Reader {
         count: usize,
         block: Duration,
     ) -> Result<Vec<RawEntry>> {
-        let mut args: Vec<Value> =
-            vec!["GROUP".into(), group.as_str().to_owned().into(), consumer.to_owned().into()];
-        page(&mut args, count, block);
-        let place = args.len() + 1;
-        args.extend(["STREAMS".into(), Value::Bytes(stream.clone()), ">".into()]);
-        self.send(&format!("read as {group}"), "XREADGROUP", args, place, block).await
+        let mut words = vec![word("GROUP"), word(group.as_str()), word(consumer)];
+        page(&mut words, count, block);
+        words.extend([word("STREAMS"), stream.clone(), word(">")]);
+        self.send(&format!("read as {group}"), "XREADGROUP", words, block).await
     }
 
     /// Reads entries behind `after` without a group (XREAD), waiting up to `block` for the first. Changes nothing.
@@ -70,41 +86,48 @@ impl Reader {
         count: usize,
         block: Duration,
     ) -> Result<Vec<RawEntry>> {
-        let mut args = Vec::with_capacity(7);
-        page(&mut args, count, block);
-        let place = args.len() + 1;
-        args.extend(["STREAMS".into(), Value::Bytes(stream.clone()), Value::Bytes(after.to_bytes())]);
-        self.send("follow a stream", "XREAD", args, place, block).await
+        let mut words = Vec::with_capacity(7);
+        page(&mut words, count, block);
+        words.extend([word("STREAMS"), stream.clone(), after.to_bytes()]);
+        self.send("follow a stream", "XREAD", words, block).await
     }
 
+    /// The key stands before the last of the words.
     async fn send(
         &self,
         doing: &str,
         name: &'static str,
-        args: Vec<Value>,
-        place: usize,
+        words: Vec<Bytes>,
         block: Duration,
     ) -> Result<Vec<RawEntry>> {
-        let order = Order::new(name, args, Route::Blocking(place), block + GRACE);
-        let answer = self.connection.send(&order).await.and_then(frame::entries_of_read);
-        answer.map_err(|fault| fault.during(doing, &self.connection.place))
+        let deadline = block + GRACE;
+        match &self.over {
+            Over::Server(direct) => {
+                let words: Vec<&[u8]> =
+                    [name.as_bytes()].into_iter().chain(words.iter().map(AsRef::as_ref)).collect();
+                let entries = direct.read(name, &words, deadline).await;
+                entries.map_err(|fault| fault.during(doing, direct.place()))
+            }
+            Over::Cluster(connection) => {
+                let place = words.len() - 2;
+                let args = words.into_iter().map(Value::Bytes).collect();
+                let order = Order::new(name, args, Route::Blocking(place), deadline);
+                let answer = connection.send(&order).await.and_then(frame::entries_of_read);
+                answer.map_err(|fault| fault.during(doing, &connection.place))
+            }
+        }
     }
 
     /// Ends the read that is blocked now, if any; it answers what it has, most often nothing.
     ///
     /// A read that begins later is not touched: set a flag, and call this until the reading task has ended.
     pub async fn unblock(&self) {
-        let client = &self.connection.client;
         let unblock = async {
-            if self.connection.is_cluster() {
-                // Only the library knows which node is meant.
-                let _ = client.unblock_self(Some(ClientUnblockFlag::Timeout)).await;
-                return;
-            }
-            // Not by `unblock_self`: one that comes a moment before the server began to block makes the library
-            // believe for the whole block that nothing is blocked.
-            for id in client.connection_ids().into_values() {
-                let _ = client.client_unblock::<i64, _>(id, Some(ClientUnblockFlag::Timeout)).await;
+            match &self.over {
+                Over::Server(direct) => direct.unblock().await,
+                Over::Cluster(connection) => {
+                    let _ = connection.client.unblock_self(Some(ClientUnblockFlag::Timeout)).await;
+                }
             }
         };
         // Refused when nothing is blocked at this moment: nothing to do then.
@@ -114,15 +137,22 @@ impl Reader {
     /// Closes the connection, politely for at most a second; a blocked read ends first.
     pub async fn close(&self) {
         self.unblock().await;
-        self.connection.close().await;
+        match &self.over {
+            Over::Server(direct) => direct.close().await,
+            Over::Cluster(connection) => connection.close().await,
+        }
     }
 }
 
-fn page(args: &mut Vec<Value>, count: usize, block: Duration) {
-    args.extend(["COUNT".into(), Value::Integer(i64::try_from(count).unwrap_or(i64::MAX).max(1))]);
+fn word(text: &str) -> Bytes {
+    Bytes::copy_from_slice(text.as_bytes())
+}
+
+fn page(words: &mut Vec<Bytes>, count: usize, block: Duration) {
+    words.extend([word("COUNT"), word(&count.max(1).to_string())]);
     // BLOCK 0 would mean for ever.
-    let millis = i64::try_from(block.as_millis()).unwrap_or(i64::MAX);
+    let millis = block.as_millis();
     if millis > 0 {
-        args.extend(["BLOCK".into(), Value::Integer(millis)]);
+        words.extend([word("BLOCK"), word(&millis.to_string())]);
     }
 }

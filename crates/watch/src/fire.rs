@@ -63,11 +63,11 @@ impl Looker {
     /// # Errors
     /// Redis does not answer for 30 s, or refuses. Nothing is known of the whole batch then.
     pub async fn fire(&self, fires: Vec<Fire>) -> Result<Vec<Outcome>> {
-        let known = fires.iter().map(|fire| match fire.cause {
-            Cause::Expired => self.proofs().take(&(fire.key.clone(), fire.position)),
-            _ => Proof::Unknown,
+        let names = fires.iter().map(|fire| {
+            let may_be_proven = fire.cause == Cause::Expired;
+            may_be_proven.then(|| (fire.key.clone(), fire.position))
         });
-        let mut known: Vec<Proof> = known.collect();
+        let mut known = self.proofs().take_all(names);
         let mut outcomes = vec![Outcome { word: SettledWord::Dup, due_ms: 0, now_ms: 0 }; fires.len()];
         self.fire_unknown(&fires, &known, &mut outcomes).await?;
         // The others have not waited for these.

@@ -28,7 +28,8 @@ struct Shared {
     store: Store,
     nodes: Nodes,
     rules: Rules,
-    partitions: BTreeMap<QueueName, u32>,
+    /// Of each queue. Built once: a key of ours costs as much to write as the rest of a look.
+    partitions: BTreeMap<QueueName, Vec<Partition>>,
     value_max: u32,
     proofs: Arc<Proofs>,
 }
@@ -51,7 +52,8 @@ impl Looker {
             if created {
                 tracing::info!(%queue, "created the queue of a watch rule");
             }
-            partitions.insert(queue, info.partitions);
+            let of_queue = |number| store.keyspace().partition(&queue, number);
+            partitions.insert(queue.clone(), (0..info.partitions.max(1)).map(of_queue).collect());
         }
         let proofs = Arc::default();
         Ok(Self { shared: Arc::new(Shared { store, nodes, rules, partitions, value_max, proofs }) })
@@ -84,16 +86,20 @@ impl Looker {
     /// Every partition that keys of the rules may be in.
     #[must_use]
     pub fn partitions(&self) -> Vec<Partition> {
-        let keyspace = self.shared.store.keyspace();
-        let queues = self.shared.partitions.iter();
-        queues.flat_map(|(queue, &n)| (0..n).map(move |number| keyspace.partition(queue, number))).collect()
+        self.shared.partitions.values().flatten().cloned().collect()
     }
 
     /// Where a key of a rule is.
+    ///
+    /// # Panics
+    /// The rule is none of these rules.
     #[must_use]
-    pub fn partition_of(&self, rule: &Rule, key: &[u8]) -> Partition {
-        let partitions = self.shared.partitions.get(&rule.queue).copied().unwrap_or(1);
-        self.shared.store.keyspace().partition(&rule.queue, partition::of(key, partitions))
+    pub fn partition_of(&self, rule: &Rule, key: &[u8]) -> &Partition {
+        let of_queue = self.shared.partitions.get(&rule.queue).expect("the rule is one of ours");
+        match &of_queue[..] {
+            [only] => only,
+            several => &several[partition::of(key, several.len() as u32) as usize],
+        }
     }
 
     pub(crate) fn proofs(&self) -> &Arc<Proofs> {
@@ -106,11 +112,11 @@ impl Looker {
 
     /// Settles items, each at its partition, in their order; answers in the same order. What is not executed, or not
     /// known to be, is repeated: a settle may be applied any number of times.
-    pub(crate) async fn settle(&self, items: Vec<(Partition, SettleItem)>) -> Result<Words> {
+    pub(crate) async fn settle(&self, items: Vec<(&Partition, SettleItem)>) -> Result<Words> {
         let mut words: Words = vec![(SettledWord::Gone, 0, 0); items.len()];
-        let mut queues: BTreeMap<(QueueName, u32), (Partition, Waiting)> = BTreeMap::new();
+        let mut queues: BTreeMap<(&QueueName, u32), (&Partition, Waiting)> = BTreeMap::new();
         for (at, (partition, item)) in items.into_iter().enumerate() {
-            let place = (partition.queue().clone(), partition.number());
+            let place = (partition.queue(), partition.number());
             queues.entry(place).or_insert_with(|| (partition, Waiting::new())).1.push_back((at, item));
         }
         // All at once: on a cluster they are at different nodes, and one that is down must not hold up the others.
@@ -118,8 +124,8 @@ impl Looker {
         let mut queues = queues.into_values();
         let last = queues.next_back();
         for (partition, items) in queues {
-            let looker = self.clone();
-            settling.spawn(async move { looker.settle_partition(partition, items).await });
+            let (looker, partition) = (self.clone(), partition.clone());
+            settling.spawn(async move { looker.settle_partition(&partition, items).await });
         }
         let mut failed = None;
         let mut put = |settled: Result<Vec<(usize, Word)>>| match settled {
@@ -138,7 +144,7 @@ impl Looker {
 
     async fn settle_partition(
         &self,
-        partition: Partition,
+        partition: &Partition,
         mut left: VecDeque<(usize, SettleItem)>,
     ) -> Result<Vec<(usize, Word)>> {
         let mut words = Vec::with_capacity(left.len());

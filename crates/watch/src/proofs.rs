@@ -52,14 +52,13 @@ impl Proofs {
 
     /// What is known of an expiry. One that is settled is forgotten: it is told of once.
     pub(crate) fn take(&self, name: &Name) -> Proof {
+        self.lock().take(name)
+    }
+
+    /// The same of several; `None` stands for one of which nothing is known.
+    pub(crate) fn take_all(&self, names: impl Iterator<Item = Option<Name>>) -> Vec<Proof> {
         let mut known = self.lock();
-        if known.settled.remove(name) || known.older.remove(name) {
-            Proof::Settled
-        } else if known.pending.contains(name) {
-            Proof::Pending
-        } else {
-            Proof::Unknown
-        }
+        names.map(|name| name.map_or(Proof::Unknown, |name| known.take(&name))).collect()
     }
 
     /// The same, once nobody is at it any more: never [`Proof::Pending`].
@@ -75,6 +74,18 @@ impl Proofs {
 
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn take(&mut self, name: &Name) -> Proof {
+        if self.settled.remove(name) || self.older.remove(name) {
+            Proof::Settled
+        } else if self.pending.contains(name) {
+            Proof::Pending
+        } else {
+            Proof::Unknown
+        }
     }
 }
 

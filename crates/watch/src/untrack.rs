@@ -28,7 +28,7 @@ impl Looker {
                 position: touched.position,
                 op: SettleOp::Look { found: Sight::Gone, removal: true, captured: None },
             };
-            let items = gone.map(|one| (partition.clone(), item(one))).collect();
+            let items = gone.map(|one| (partition, item(one))).collect();
             let words = self.settle(items).await?;
             removed += words.iter().filter(|(word, ..)| *word == SettledWord::Ok).count() as u32;
         }

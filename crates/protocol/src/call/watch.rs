@@ -1,6 +1,6 @@
 //! Watched keys (PROTOCOL.md section 5).
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use super::{Call, number};
 use crate::answer::{Answer, Malformed};
@@ -202,17 +202,27 @@ impl Call for Settle {
 
     fn args(&self) -> Vec<Bytes> {
         let mut args = Vec::with_capacity(self.items.len() * 6);
+        // Most items of a page are of one touch and one rule; and their names stand in one piece of memory, as a piece for
+        // each costs more than the rest of it.
+        let mut lengths = Vec::with_capacity(self.items.len());
+        let (mut rule, mut position) = (Bytes::new(), (0, number(0_u32)));
+        let mut members = BytesMut::with_capacity(self.items.iter().map(|item| item.key.key.len() + 4).sum());
         for item in &self.items {
+            let begin = members.len();
+            item.key.put_member(&mut members);
+            lengths.push(members.len() - begin);
+        }
+        let mut members = members.freeze();
+        for (item, length) in self.items.iter().zip(lengths) {
             let (op, value, extra) = item.op.words();
-            let rule = Bytes::copy_from_slice(item.rule.as_str().as_bytes());
-            args.extend([
-                Bytes::from_static(op.as_bytes()),
-                item.key.member(),
-                number(item.position),
-                value,
-                rule,
-                extra,
-            ]);
+            if rule != item.rule.as_str() {
+                rule = Bytes::copy_from_slice(item.rule.as_str().as_bytes());
+            }
+            if position.0 != item.position {
+                position = (item.position, number(item.position));
+            }
+            let (op, member) = (Bytes::from_static(op.as_bytes()), members.split_to(length));
+            args.extend([op, member, position.1.clone(), value, rule.clone(), extra]);
         }
         args
     }
@@ -224,8 +234,8 @@ impl Call for Settle {
         let now_ms = answer.u64()?;
         let mut words = Vec::with_capacity(self.items.len());
         for _ in &self.items {
-            let text = answer.text()?;
-            let word = SettledWord::ALL.into_iter().find(|word| word.as_str() == text);
+            let text = answer.bytes()?;
+            let word = SettledWord::ALL.into_iter().find(|word| text == word.as_str());
             words.push((word.ok_or(Malformed("settle answered a word that is not known"))?, answer.u64()?));
         }
         Ok(Settled { fired, now_ms, words })

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::barrier::Waiting;
 use super::fate::{Fate, fate};
+use super::metrics::Tally;
 use super::pass::{HANDS, NudgePass, State};
 use super::rule_of;
 
@@ -143,14 +144,14 @@ impl NudgePass {
         looks: impl Iterator<Item = (Asked, Looked)>,
         now_ms: u64,
     ) {
-        let (mut known, mut proven) = (0, 0);
+        let (mut known, mut proven, mut tally) = (0, 0, Tally::default());
         let mut gone: BTreeMap<u64, Vec<Waiting>> = BTreeMap::new();
         for (asked, looked) in looks {
             let is_due = asked.due_ms < now_ms;
             let is_proven = looked.seen == Seen::Proven;
             proven += u64::from(is_proven);
             if is_due || is_proven {
-                state.metrics.nudged(&looked, asked.due_ms);
+                state.metrics.nudged(&mut tally, &looked, asked.due_ms);
             }
             let fired = looked.word.is_some_and(|word| word.is_fired());
             done.fired += u32::from(fired);
@@ -176,6 +177,7 @@ impl NudgePass {
                 }
             }
         }
+        state.metrics.counted(tally);
         for (position, gone) in gone {
             state.barrier.hold(feed, position, Instant::now(), gone);
         }

@@ -1,5 +1,6 @@
 //! What the nudges of one partition report.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use overdue_protocol::call::SettledWord;
@@ -20,6 +21,14 @@ pub(super) struct Metrics {
     /// Overdue members of no rule of ours.
     pub(super) strays: Share,
     pub(super) strays_removed: Counter,
+}
+
+/// What came of the keys of a page: a series is looked up by its labels, which takes longer than the rest of a nudge, so
+/// each is written once.
+#[derive(Default)]
+pub(super) struct Tally {
+    results: BTreeMap<NudgeResult, u64>,
+    words: BTreeMap<&'static str, u64>,
 }
 
 /// One partition's part of a gauge that is of the whole queue.
@@ -64,7 +73,7 @@ impl Metrics {
     }
 
     /// One key was nudged that the index had due at `due_ms`.
-    pub(super) fn nudged(&self, looked: &Looked, due_ms: u64) {
+    pub(super) fn nudged(&self, tally: &mut Tally, looked: &Looked, due_ms: u64) {
         let result = match (looked.seen, looked.word) {
             (Seen::Proven, Some(word)) if word.is_fired() => {
                 self.fire(if looked.due_ms > 0 { looked.due_ms } else { due_ms }, looked.now_ms);
@@ -75,8 +84,16 @@ impl Metrics {
             (Seen::Gone, _) => NudgeResult::Gone,
             _ => NudgeResult::Again,
         };
-        self.nudges(result, 1);
-        looked.word.into_iter().for_each(word);
+        *tally.results.entry(result).or_default() += 1;
+        if let Some(word) = looked.word {
+            *tally.words.entry(word.as_str()).or_default() += 1;
+        }
+    }
+
+    /// All keys of a page were counted.
+    pub(super) fn counted(&self, tally: Tally) {
+        tally.results.into_iter().for_each(|(result, count)| self.nudges(result, count));
+        tally.words.into_iter().for_each(|(word, count)| settled(word, count));
     }
 
     /// One key that was gone at its due was settled.
@@ -91,7 +108,7 @@ impl Metrics {
             _ => UnprovenResult::Known,
         };
         self.settled(result, 1);
-        word(outcome.word);
+        settled(outcome.word.as_str(), 1);
     }
 
     /// So many nudges came to this.
@@ -110,6 +127,6 @@ impl Metrics {
     }
 }
 
-fn word(word: SettledWord) {
-    Metric::WatchSettled.count(1, &[SettledBy::Nudge.as_str(), word.as_str()]);
+fn settled(word: &'static str, count: u64) {
+    Metric::WatchSettled.count(count, &[SettledBy::Nudge.as_str(), word]);
 }

@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use overdue_protocol::QueueName;
 use overdue_protocol::call::SettledWord;
 use overdue_protocol::watch::{Rule, Seen};
-use overdue_telemetry::Metric;
 use overdue_telemetry::label::{SettledBy, Source, SuppressedReason};
+use overdue_telemetry::{Histogram, Metric};
 use overdue_watch::{Fire, Looked, Outcome};
 
 /// The counts of one batch: each series is written once.
 #[derive(Default)]
 struct Counts {
     words: BTreeMap<&'static str, u64>,
-    fired: BTreeMap<QueueName, u64>,
+    /// How many of a queue have fired; how late, goes to the histogram.
+    fired: BTreeMap<QueueName, (u64, Histogram)>,
     suppressed: BTreeMap<(QueueName, SuppressedReason), u64>,
 }
 
@@ -60,14 +61,14 @@ impl Counts {
         if !word.is_fired() {
             return;
         }
-        match self.fired.get_mut(&rule.queue) {
-            Some(count) => *count += 1,
-            None => drop(self.fired.insert(rule.queue.clone(), 1)),
-        }
+        let (count, lateness) = self
+            .fired
+            .entry(rule.queue.clone())
+            .or_insert_with(|| (0, Metric::Lateness.histogram(&[rule.queue.as_str(), source.as_str()])));
+        *count += 1;
         // Of a key that nobody had looked at, nobody knows when it was due.
         if due_ms > 0 {
-            let lateness = now_ms.saturating_sub(due_ms) as f64 / 1000.0;
-            Metric::Lateness.observe(lateness, &[rule.queue.as_str(), source.as_str()]);
+            lateness.record(now_ms.saturating_sub(due_ms) as f64 / 1000.0);
         }
     }
 
@@ -82,7 +83,7 @@ impl Counts {
         for ((queue, reason), count) in self.suppressed {
             Metric::Suppressed.count(count, &[queue.as_str(), reason.as_str()]);
         }
-        for (queue, count) in self.fired {
+        for (queue, (count, _)) in self.fired {
             Metric::Fired.count(count, &[queue.as_str(), source.as_str()]);
         }
     }

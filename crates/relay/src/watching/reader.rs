@@ -23,6 +23,8 @@ use super::queue::{Put, Queue};
 
 /// Between two reports.
 const TICK: Duration = Duration::from_millis(500);
+/// How many signals are taken from the channel at a time: each turn of the loop costs as much as a signal.
+const INBOX: usize = 256;
 
 /// Reads signals until there are no more.
 pub(super) struct Reader {
@@ -68,13 +70,16 @@ impl Reader {
     pub(super) async fn run(mut self, stop: &CancellationToken) {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut inbox = Vec::with_capacity(INBOX);
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
-                signal = self.signals.recv() => match signal {
-                    Some(signal) => self.take(signal),
-                    None => break,
-                },
+                n = self.signals.recv_many(&mut inbox, INBOX) => {
+                    if n == 0 {
+                        break;
+                    }
+                    inbox.drain(..).for_each(|signal| self.take(signal));
+                }
                 _ = tick.tick() => self.tell(),
             }
         }

@@ -18,7 +18,7 @@ const CHUNK: usize = 64 * 1024;
 const LONGEST: usize = 64 * 1024 * 1024;
 
 /// A connection with what was read from it and not looked at yet.
-pub(super) struct Line {
+pub(crate) struct Line {
     transport: Box<dyn Transport>,
     /// The other end, where it has an address.
     pub(super) peer: Option<SocketAddr>,
@@ -26,15 +26,16 @@ pub(super) struct Line {
     /// So much of the buffer has been looked at.
     taken: usize,
     answered: bool,
+    longest: usize,
 }
 
 impl Line {
     pub(super) fn over(transport: Box<dyn Transport>, peer: Option<SocketAddr>) -> Self {
-        Self { transport, peer, buffer: BytesMut::new(), taken: 0, answered: false }
+        Self { transport, peer, buffer: BytesMut::new(), taken: 0, answered: false, longest: LONGEST }
     }
 
     /// Sends commands, each a list of words. It has no deadline of its own.
-    pub(super) async fn send(&mut self, commands: &[&[&[u8]]]) -> Result<(), Fault> {
+    pub(crate) async fn send(&mut self, commands: &[&[&[u8]]]) -> Result<(), Fault> {
         let mut bytes = vec![];
         for words in commands {
             bytes.extend(format!("*{}\r\n", words.len()).as_bytes());
@@ -51,7 +52,7 @@ impl Line {
     }
 
     /// Sends one command and waits for its reply: for a connection that is not subscribed yet.
-    pub(super) async fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, Fault> {
+    pub(crate) async fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, Fault> {
         self.send(&[words]).await?;
         loop {
             if let Some((frame, bytes)) = self.next()? {
@@ -62,11 +63,11 @@ impl Line {
     }
 
     /// Reads what has come, at least one byte. Nothing is lost when it is dropped before its end.
-    pub(super) async fn fill(&mut self) -> Result<(), Fault> {
+    pub(crate) async fn fill(&mut self) -> Result<(), Fault> {
         self.buffer.advance(self.taken);
         self.taken = 0;
-        if self.buffer.len() > LONGEST {
-            let text = "what it sends has no end: a frame of more than 64 MiB";
+        if self.buffer.len() > self.longest {
+            let text = format!("what it sends has no end: a frame of more than {} MiB", self.longest >> 20);
             return Err(Fault::new(ErrorKind::Malformed, text));
         }
         if self.buffer.is_empty() && self.buffer.capacity() > 4 * CHUNK {
@@ -80,6 +81,21 @@ impl Line {
             Ok(_) => Ok(()),
             Err(error) => Err(Fault::of_io(&error)),
         }
+    }
+
+    /// Lets a frame be so long.
+    pub(crate) fn allow(&mut self, longest: usize) {
+        self.longest = longest;
+    }
+
+    /// What is here and was not looked at yet.
+    pub(crate) fn rest(&self) -> &[u8] {
+        self.buffer.get(self.taken..).unwrap_or_default()
+    }
+
+    /// So much more was looked at.
+    pub(crate) fn take(&mut self, length: usize) {
+        self.taken += length;
     }
 
     /// The next frame that is here in full, with the bytes that its ranges point into.

@@ -13,7 +13,7 @@ use crate::fault::Fault;
 use crate::{ErrorKind, Secret, dial};
 
 /// Makes connections to one node, again and again.
-pub(super) struct Login {
+pub(crate) struct Login {
     at: Endpoint,
     tls: Option<TlsConnector>,
     name: String,
@@ -21,7 +21,7 @@ pub(super) struct Login {
 }
 
 impl Login {
-    pub(super) fn new(at: Endpoint, tls: Option<TlsConnector>, role: &str) -> Self {
+    pub(crate) fn new(at: Endpoint, tls: Option<TlsConnector>, role: &str) -> Self {
         let sentinels = match &at.place {
             Place::Sentinel { hosts, service } => Some(Sentinels::new(hosts.clone(), service.clone())),
             _ => None,
@@ -35,7 +35,7 @@ impl Login {
     }
 
     /// Connects. It has no deadline of its own.
-    pub(super) async fn connect(&mut self) -> Result<Line, Fault> {
+    pub(crate) async fn connect(&mut self) -> Result<Line, Fault> {
         let mut line = self.reach().await?;
         authenticate(&mut line, &self.at).await?;
         if self.sentinels.is_some() {
@@ -48,6 +48,14 @@ impl Login {
             }
             _ => Ok(line),
         }
+    }
+
+    /// Chooses the database: a subscription has none.
+    pub(crate) async fn select(&self, line: &mut Line) -> Result<(), Fault> {
+        if self.at.db > 0 {
+            line.ask(&[b"SELECT", self.at.db.to_string().as_bytes()]).await?;
+        }
+        Ok(())
     }
 
     async fn reach(&mut self) -> Result<Line, Fault> {
