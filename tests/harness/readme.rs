@@ -22,6 +22,12 @@ done"#,
     );
     let of_the_checkout = |line: &String| line.starts_with("./scripts/") || line.starts_with("cargo install");
     let lines: Vec<_> = commands(readme).into_iter().filter(|line| !of_the_checkout(line)).collect();
+    // Here none listens where others do; a new user runs them all on one machine.
+    let consumers = lines.iter().filter(|line| line.starts_with("overdue consume "));
+    assert!(
+        consumers.skip(1).all(|line| line.contains(" --listen ")),
+        "two consumers listen at one port: {lines:#?}"
+    );
     let stays = |line: &str| line.starts_with("overdue relay") || line.starts_with("overdue consume");
     let mut running = vec![];
     for line in &lines {

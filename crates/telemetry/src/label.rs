@@ -2,10 +2,10 @@
 //! bounds those.
 
 macro_rules! label {
-    ($(#[$doc:meta])* $name:ident { $($(#[$value_doc:meta])* $value:ident = $text:literal,)* }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[doc = $means:literal])* $value:ident = $text:literal,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name { $($(#[$value_doc])* $value,)* }
+        pub enum $name { $($(#[doc = $means])* $value,)* }
 
         impl $name {
             /// Every value, in the order of the definition.
@@ -13,6 +13,9 @@ macro_rules! label {
 
             /// Every value as it stands in the label.
             pub const WORDS: &[&'static str] = &[$($text,)*];
+
+            /// What each of them means, in the same order.
+            pub const MEANINGS: &[&'static str] = &[$(concat!($($means),*),)*];
 
             /// The value as it stands in the label.
             #[must_use]
@@ -39,6 +42,9 @@ macro_rules! words {
         impl $name {
             /// Every value as it stands in the label.
             pub const WORDS: &[&'static str] = &[$($text,)*];
+
+            /// They are explained where they are defined.
+            pub const MEANINGS: &[&'static str] = &[];
         }
     };
 }

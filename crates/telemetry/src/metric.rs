@@ -30,6 +30,7 @@ struct Spec {
     unit: &'static str,
     labels: &'static [&'static str],
     words: &'static [&'static [&'static str]],
+    meanings: &'static [&'static [&'static str]],
     help: &'static str,
 }
 
@@ -70,6 +71,12 @@ impl Metric {
     #[must_use]
     pub const fn words(self) -> &'static [&'static [&'static str]] {
         self.spec().words
+    }
+
+    /// What each of [`Metric::words`] means; nothing where that is said elsewhere.
+    #[must_use]
+    pub const fn meanings(self) -> &'static [&'static [&'static str]] {
+        self.spec().meanings
     }
 
     /// One sentence on what it says.

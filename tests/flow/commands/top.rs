@@ -3,7 +3,7 @@
 use overdue_tests::{Launch, eventually_blocking};
 use serde_json::Value;
 
-use super::stage::{Stage, objects};
+use super::stage::{Stage, objects, partition};
 
 mod terminal;
 

@@ -16,9 +16,11 @@ use crate::args::check::Audit;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
+use crate::stage::progress::Progress;
 
 /// Runs the command.
 pub(crate) async fn run(args: &Audit, settings: &Settings, output: &mut Output) -> Result<(), Failure> {
+    let mut progress = Progress::of_a_command(output);
     let (store, queues) = match &args.queue {
         Some(queue) => {
             let place = Place::open(settings, queue).await?;
@@ -35,7 +37,8 @@ pub(crate) async fn run(args: &Audit, settings: &Settings, output: &mut Output) 
     }
     let mut differ = Vec::new();
     for (queue, info) in queues {
-        let account = account(&store, &queue, &info).await?;
+        let account = account(&store, &queue, &info, &mut progress).await?;
+        progress.end();
         output.object(&account)?;
         say(&account, output)?;
         if account.state == State::Differs {
@@ -53,10 +56,15 @@ pub(crate) async fn run(args: &Audit, settings: &Settings, output: &mut Output) 
 }
 
 /// The account of a queue: every partition counted, up to 5 times each.
-pub(crate) async fn account(store: &Store, queue: &QueueName, info: &QueueInfo) -> Result<Account, Failure> {
+pub(crate) async fn account(
+    store: &Store,
+    queue: &QueueName,
+    info: &QueueInfo,
+    progress: &mut Progress,
+) -> Result<Account, Failure> {
     let mut account = Account::new(queue, info.partitions);
     for partition in place::partitions(store, queue, info) {
-        account.add(count::settled(store, &partition).await?);
+        account.add(count::settled(store, &partition, progress).await?);
     }
     Ok(account)
 }

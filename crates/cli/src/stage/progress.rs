@@ -1,24 +1,37 @@
-//! What is said while demo and bench run, on stderr.
+//! What is said on stderr while something takes long.
 
 use std::io::{IsTerminal as _, Write as _, stderr};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::output::Output;
+
 /// How often a line is written where the one before can't be taken back.
 const PLAIN_RHYTHM: Duration = Duration::from_secs(1);
+/// How long a command may take without a word.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// One line that is rewritten on a terminal; a line a second elsewhere.
 pub(crate) struct Progress {
     silent: bool,
     terminal: bool,
+    /// Nothing is said of what is over before.
+    from: Duration,
     start: Instant,
     written: Option<Instant>,
 }
 
 impl Progress {
     pub(crate) fn new(silent: bool) -> Self {
-        Self { silent, terminal: stderr().is_terminal(), start: Instant::now(), written: None }
+        let terminal = stderr().is_terminal();
+        Self { silent, terminal, from: Duration::ZERO, start: Instant::now(), written: None }
+    }
+
+    /// Of a command that is quick most of the time: for people at a terminal, and only once they have waited.
+    pub(crate) fn of_a_command(output: &Output) -> Self {
+        let progress = Self::new(output.is_json());
+        Self { silent: progress.silent || !progress.terminal, from: PATIENCE, ..progress }
     }
 
     /// Something happened: a line that stays.
@@ -29,6 +42,9 @@ impl Progress {
 
     /// How far it is: takes the place of the line before where it can.
     pub(crate) fn is_at(&mut self, how_far: &str) {
+        if self.start.elapsed() < self.from {
+            return;
+        }
         if !self.terminal && self.written.is_some_and(|at| at.elapsed() < PLAIN_RHYTHM) {
             return;
         }
@@ -39,7 +55,7 @@ impl Progress {
 
     /// Takes the last line back before the table.
     pub(crate) fn end(&self) {
-        self.write(if self.terminal { "\r\x1b[2K" } else { "" });
+        self.write(if self.terminal && self.written.is_some() { "\r\x1b[2K" } else { "" });
     }
 
     fn write(&self, text: &str) {

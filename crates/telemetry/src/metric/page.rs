@@ -20,6 +20,14 @@ What `/metrics` says (address: `--listen`; OPERATIONS.md says how to look). This
 
 ";
 
+const WORDS: &str = "\
+## What the words mean
+
+Those of `word` stand in PROTOCOL.md, section 3; those of `kind`, and of `result` of calls to Redis, in OPERATIONS.md, section Errors; those of
+`call` are the scripts in `lua/`, a `read` that blocks, or any other `command`.
+
+";
+
 /// The whole page.
 fn page() -> String {
     let mut page = HEAD.to_owned();
@@ -40,8 +48,35 @@ fn page() -> String {
         }
         page.push('\n');
     }
+    page += WORDS;
+    for (label, words, meanings, metrics) in sets() {
+        let names: Vec<_> = metrics.iter().map(|metric| format!("`{}`", metric.name())).collect();
+        let _ = writeln!(page, "**`{label}`** of {}:\n", names.join(", "));
+        for (word, means) in words.iter().zip(meanings) {
+            let _ = writeln!(page, "- `{word}`: {}", means.trim());
+        }
+        page.push('\n');
+    }
     page.truncate(page.trim_end().len());
     page + "\n"
+}
+
+type Set = (&'static str, &'static [&'static str], &'static [&'static str], Vec<Metric>);
+
+/// The sets of words that are explained, in the order in which they come first, with the metrics that have them.
+fn sets() -> Vec<Set> {
+    let mut sets: Vec<Set> = vec![];
+    for &metric in Metric::ALL {
+        for ((&label, &words), &meanings) in metric.labels().iter().zip(metric.words()).zip(metric.meanings())
+        {
+            match sets.iter_mut().find(|set| set.0 == label && set.1 == words) {
+                _ if meanings.is_empty() => {}
+                Some(known) => known.3.push(metric),
+                None => sets.push((label, words, meanings, vec![metric])),
+            }
+        }
+    }
+    sets
 }
 
 fn cell(label: &str, words: &[&str]) -> String {

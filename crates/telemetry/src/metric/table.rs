@@ -17,11 +17,11 @@ const BATCH: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
 /// The closed set of a label's values; nothing for names that users chose.
 macro_rules! words {
-    () => {
+    ($of:ident) => {
         &[]
     };
-    ($set:ident) => {
-        $set::WORDS
+    ($of:ident $set:ident) => {
+        $set::$of
     };
 }
 
@@ -60,7 +60,8 @@ macro_rules! metrics {
                 match self {
                     $($(Self::$variant => Spec {
                         part: Part::$part, name: $name, kind: $kind, unit: $unit, labels: &[$($label),*],
-                        words: &[$(words!($($set)?)),*], help: $help,
+                        words: &[$(words!(WORDS $($set)?)),*],
+                        meanings: &[$(words!(MEANINGS $($set)?)),*], help: $help,
                     },)*)*
                 }
             }

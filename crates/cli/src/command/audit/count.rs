@@ -14,6 +14,7 @@ use crate::command::groups::waiting_retries;
 use crate::command::pages::Pages;
 use crate::command::place::PAGE;
 use crate::exit::Failure;
+use crate::stage::progress::Progress;
 
 /// How often a partition that moves is counted.
 const TRIES: u32 = 5;
@@ -59,11 +60,15 @@ impl Stand {
 }
 
 /// The books of a partition, balanced; or moving, when it moved each time.
-pub(super) async fn settled(store: &Store, partition: &Partition) -> Result<Books, Failure> {
+pub(super) async fn settled(
+    store: &Store,
+    partition: &Partition,
+    progress: &mut Progress,
+) -> Result<Books, Failure> {
     let mut tries = 1;
     loop {
         let before = Stand::read(store, partition).await?;
-        let books = books(store, partition, &before).await?;
+        let books = books(store, partition, &before, progress).await?;
         let moving = before != Stand::read(store, partition).await?;
         if !moving || tries == TRIES {
             return Ok(Books { moving, ..books }.balance());
@@ -73,7 +78,12 @@ pub(super) async fn settled(store: &Store, partition: &Partition) -> Result<Book
     }
 }
 
-async fn books(store: &Store, partition: &Partition, stand: &Stand) -> Result<Books, Failure> {
+async fn books(
+    store: &Store,
+    partition: &Partition,
+    stand: &Stand,
+    progress: &mut Progress,
+) -> Result<Books, Failure> {
     let timers = Timers {
         scheduled: stand.counter(tally::SCHEDULED),
         foreign: stand.counter(tally::FOREIGN),
@@ -87,6 +97,7 @@ async fn books(store: &Store, partition: &Partition, stand: &Stand) -> Result<Bo
     let mut readers: Vec<_> =
         stand.group_names().iter().filter_map(|name| Reader::new(store, partition, stand, name)).collect();
     let mut pages = Pages::open(store, partition.stream()).await?;
+    let (place, mut counted) = (format!("{}/{}", partition.queue(), partition.number()), 0);
     loop {
         let page = pages.next().await?;
         if page.is_empty() {
@@ -95,6 +106,8 @@ async fn books(store: &Store, partition: &Partition, stand: &Stand) -> Result<Bo
         for reader in &mut readers {
             reader.count(&page).await?;
         }
+        counted += page.len();
+        progress.is_at(&format!("{place}: counted {counted} of {} entries", stand.length));
     }
     let group = |reader: Reader| {
         let waiting = waiting.get(&reader.group).copied().unwrap_or(0);
