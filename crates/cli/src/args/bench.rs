@@ -163,7 +163,8 @@ armed      a timer that waits
 keyed      the same with a plain key that ends with it
 fired      a timeout in the stream that nobody has read
 pending    a timeout that was read and is not acknowledged
-Ids have 16 bytes. Hash tables grow by doubling: a figure holds for its number.")]
+Ids are like order-17. Hash tables grow by doubling: a figure holds for its
+number.")]
 pub(crate) struct Memory {
     /// Timers to arm of each kind.
     #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(1_000..=10_000_000))]

@@ -117,7 +117,7 @@ impl Scale {
     async fn arm(&self, args: &Memory, when: When, keyed: bool) -> Result<(), Failure> {
         let payload = Raw::new(vec![b'x'; args.payload_bytes as usize]);
         let timer = |n| {
-            let timer = self.queue.timer(format!("order-{n:010}")).at(when).payload(&payload);
+            let timer = self.queue.timer(format!("order-{n}")).at(when).payload(&payload);
             if keyed { timer.keyed() } else { timer }
         };
         arm(&self.queue, (0..args.timers).map(timer)).await.map(drop)
