@@ -2,8 +2,8 @@
 //!
 //! Two signs, each within a rolling window. The database *shrank* by more than half, and the server has expired and evicted
 //! too few keys to explain it. Or many keys are *missing*: gone at their due, although every notification from before is
-//! answered, more than half of those nudged, and the server has expired too few, by far, to explain that. What was due before we
-//! looked at the server at all is no sign: it may have expired while nobody listened.
+//! answered, and those of them that the server has not expired are more than half of all that were nudged. What was due before
+//! we looked at the server at all is no sign: it may have expired while nobody listened.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -48,7 +48,7 @@ impl fmt::Display for Sign {
                 write!(f, "it had {from} keys and has {to}, and only {explained} have expired")
             }
             Self::Missing { keys, nudged } => {
-                write!(f, "{keys} of {nudged} keys that were due are gone, and were not heard to expire")
+                write!(f, "{keys} of {nudged} keys that were due are gone, and have not expired")
             }
         }
     }
@@ -148,10 +148,11 @@ impl Track {
         }
         let ended = |reading: Option<&Reading>| reading.map_or(0, |reading| reading.ended);
         let explained = ended(self.readings.back()) - ended(self.readings.front());
-        let sign = Sign::Missing { keys: sum.missing, nudged: sum.nudged };
-        // Some are always deleted without a word in a gap: they must not cost the others their timeouts.
-        let unexplained = (sum.missing + sum.proven).saturating_sub(explained);
-        (unexplained > MANY && sum.missing * 2 > sum.nudged).then_some(sign)
+        // What expired unheard is no loss. Some are always deleted without a word in a gap: they must not cost the others their
+        // timeouts.
+        let lost = (sum.missing + sum.proven).saturating_sub(explained).min(sum.missing);
+        let sign = Sign::Missing { keys: lost, nudged: sum.nudged };
+        (lost > MANY && lost * 2 > sum.nudged).then_some(sign)
     }
 
     /// A sign was seen: the database counts as flushed. True when it did not before.

@@ -96,8 +96,24 @@ fn missing_keys_that_the_server_has_expired_are_no_sign() {
     scene.ended = 1_000;
     scene.read(600);
     assert_eq!(scene.missing(700), None, "notifications are off, and others were quicker");
-    assert_eq!(scene.missing(100), None, "and some were deleted");
-    assert!(scene.missing(1).is_some());
+    assert_eq!(scene.missing(500), None, "and as many were deleted");
+    assert_eq!(scene.missing(1), Some(Sign::Missing { keys: 501, nudged: 1_000 }));
+}
+
+#[test]
+fn keys_deleted_in_a_gap_are_no_sign_when_as_many_expired_unheard() {
+    let mut scene = scene(100_000);
+    scene.track.nudged(scene.now(), 608, 80);
+    scene.ended = 288;
+    scene.read(600);
+    assert_eq!(scene.missing(368), None);
+}
+
+#[test]
+fn a_reading_that_lags_behind_the_proofs_is_no_sign() {
+    let mut scene = scene(100_000);
+    scene.track.nudged(scene.now(), 1_000, 1_000);
+    assert_eq!(scene.missing(101), None);
 }
 
 #[test]
