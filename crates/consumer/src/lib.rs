@@ -40,6 +40,8 @@
 //!   time is tried until it is back. [`Outcome::Postpone`] is for one timeout, [`Outcome::Halt`] until a person has acted.
 //! - A process dies: what it held are *suspects*. Each runs alone in another process, and is a dead letter when three have
 //!   died of it; no neighbour ever is.
+//! - A handler blocks its thread: the others go on as long as the runtime has a thread that is free. One with a single
+//!   thread has none: `spawn_blocking` is for such work.
 //! - A lease is lost: the handler is dropped, [`Timeout::lost`] is cancelled, its outcome changes nothing.
 //! - Redis is away: handlers go on, outcomes are kept and said when it is back.
 //!
@@ -77,6 +79,7 @@ mod outcome;
 mod pause;
 mod payload;
 mod policy;
+mod pulse;
 mod reach;
 mod reading;
 mod report;

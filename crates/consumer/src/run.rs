@@ -17,6 +17,7 @@ use crate::keeping::Keeping;
 use crate::lane::Lane;
 use crate::lease::Renewal;
 use crate::options::Options;
+use crate::pulse::Pulse;
 use crate::reach::Reaches;
 use crate::reading::Reading;
 use crate::report::Report;
@@ -69,6 +70,7 @@ pub(crate) struct Floor {
     pub(crate) closing: CancellationToken,
     /// Nothing is in hand any more.
     pub(crate) end: CancellationToken,
+    _pulse: Pulse,
 }
 
 impl Floor {
@@ -83,6 +85,7 @@ impl Floor {
             renewals: JoinSet::new(),
             closing: CancellationToken::new(),
             end: CancellationToken::new(),
+            _pulse: Pulse::start(),
         }
     }
 
