@@ -11,27 +11,28 @@
 --         OLD (too old to be told from what was forgotten)  MORE (the page of captured values is full: send it again)
 -- The caller keeps a call within 256 items, and 1 MiB of names and extras.
 -- It may be repeated when its outcome is unknown: names and positions make it do nothing twice.
-local RULES = {L = look, R = look, E = fire, V = fire, P = fire, U = barrier, D = barrier}
-local horizon, answer, item = read_watched({E = true, V = true, P = true}), {side, now}, {}
-for i = 1, #ARGV, 6 do -- with one table for all items: a new one for each costs 0.3 us
-  item.op, item.at, item.text = ARGV[i], tonumber(ARGV[i + 2]), ARGV[i + 2]
-  item.value, item.rule, item.extra = ARGV[i + 3], ARGV[i + 4], ARGV[i + 5]
-  local member, word, due = ARGV[i + 1], 'MORE', nil
+local RULES, FIRING = {L = look, R = look, E = fire, V = fire, P = fire, U = barrier, D = barrier}, {E = 1, V = 1, P = 1}
+local horizon, answer, n = read_watched(FIRING), {side, now}, 2
+for i = 1, #argv, 6 do
+  if argv[i + 2] ~= text then text, at = argv[i + 2], tonumber(argv[i + 2]) end
+  op, value, rule, extra = argv[i], argv[i + 3], argv[i + 4], argv[i + 5]
+  local member, word, due = argv[i + 1], 'MORE', nil
   local one = known[member]
-  if not one.held then word, due = RULES[item.op](one, item, member, horizon) end
-  one.held = word == 'MORE' -- what is said later of the same key must come later
-  add(answer, word, due or 0)
+  if FIRING[op] then told = told + 1 end
+  if not one.held then word, due = RULES[op](one, member, horizon) end
+  if word == 'MORE' then one.held = true end -- what is said later of the same key must come later
+  answer[n + 1], answer[n + 2], n = word, due or 0, n + 2
 end
 
-redis.call('HDEL', KEYS[5], '') -- a first write that Redis does not refuse at maxmemory: firing goes on
-for _, entry in ipairs(entries) do redis.call('XADD', KEYS[4], unpack(entry)) end
+call('HDEL', KEYS[5], '') -- a first write that Redis does not refuse at maxmemory: firing goes on
+write_entries()
 many(new_names, 'ZADD', KEYS[3])
 local earliest = write_watched()
 count(KEYS[5], 'watched_fired', fired)
 count(KEYS[5], 'watched_unproven', unproven)
 count(KEYS[5], 'watched_dropped', dropped)
 if earliest <= now + 2000 then -- those that wait for proof stand before it: it is the first of those to come
-  local first = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. digits(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  local first = call('ZRANGEBYSCORE', KEYS[1], '(' .. digits(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   if tonumber(first[2]) == earliest then book('PUBLISH', string.sub(KEYS[1], 1, -8) .. 'wake', digits(earliest)) end
 end
 answer[1] = side

@@ -4,20 +4,20 @@
 local function debts_of(one, member)
   if one.debts then return one.debts end
   one.debts, one.owed = {}, 0
-  local score = not one.free and redis.call('ZSCORE', KEYS[3], '?' .. member)
+  local score = not one.free and call('ZSCORE', KEYS[3], '?' .. member)
   while score and one.owed < 16 do
     one.owed = one.owed + 1
     if position(score) > 0 then one.debts[#one.debts + 1] = position(score) end
-    score = redis.call('ZSCORE', KEYS[3], string.rep('?', one.owed + 1) .. member)
+    score = call('ZSCORE', KEYS[3], string.rep('?', one.owed + 1) .. member)
   end
   return one.debts
 end
 -- Whether this expiry has fired without proof. Of several debts it pays the oldest that is not before it.
-local function pay(one, item, member)
+local function pay(one, member)
   if one.free and not one.debts then return false end
   local debts = debts_of(one, member)
   for i = #debts, 1, -1 do
-    if item.at <= debts[i] then
+    if at <= debts[i] then
       table.remove(debts, i)
       one.paid = true
       return true

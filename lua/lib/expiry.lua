@@ -1,5 +1,6 @@
--- lib/expiry: the entry of a watched key that ended. It is written later, when everything has been read.
-local entries, last_bytes, now_text = {}, 0, digits(now)
+-- lib/expiry: the entry of a watched key that ended. It is written later, when everything has been read: `entries` has eight
+-- texts for each, `extras` its further fields.
+local entries, entered, extras, last_bytes, now_text = {}, 0, {}, 0, digits(now)
 -- A packed value, MessagePack [captured ms in 8 bytes, enc, payload, flaw]: the payload, and the fields that go with it.
 -- Read by hand: cmsgpack takes as long as the rest of the firing.
 local function unpack_value(packed)
@@ -17,37 +18,51 @@ local function unpack_value(packed)
 end
 -- What the last look captured, false for none; nil when the page is full.
 local function last_value(one, member)
-  if one.last == nil and had_values then
-    local bytes = redis.call('HSTRLEN', KEYS[6], member)
+  if one.last == 0 then
+    if not had_values then return false end
+    local bytes = call('HSTRLEN', KEYS[6], member)
     if last_bytes > 0 and last_bytes + bytes > 1048576 then return nil end
     last_bytes = last_bytes + bytes
-    one.last = redis.call('HGET', KEYS[6], member)
+    one.last = call('HGET', KEYS[6], member)
   end
-  return one.last or false
+  return one.last
 end
 -- Prepares the entry; answers its due, or nil when the page is full. `fresh`: the index knows of nothing later.
 -- Its due is what the index knows, but not ahead of our time: who expired has ended. The evicted would have ended then.
-local function enter(one, member, item, source, proof, fresh)
-  local colon, payload, fields = string.find(member, ':', 1, true) or 0, '', nil
-  if item.value == 'given' then
-    payload, fields = unpack_value(item.extra)
-  elseif item.value == 'last' then
+local function enter(one, member, source, proof, fresh)
+  local colon, payload, fields = find(member, ':', 1, true) or 0, '', nil
+  if value == 'given' then
+    payload, fields = unpack_value(extra)
+  elseif value == 'last' then
     local packed = fresh and last_value(one, member)
     if packed == nil then return nil end
     payload, fields = unpack_value(packed)
   end
-  local evicted, due = item.op == 'V', fresh and one.score or now
-  if evicted then
+  local due = fresh and one.score or now
+  if op == 'V' then
     fields = fields or {}
     add(fields, 'cause', 'evicted')
   elseif due > now then
     due = now
   end
-  local entry = {'*', 'id', string.sub(member, colon + 1), 'gen', item.text, 'due', digits(due), 'fired', now_text,
-    'src', source, 'kind', 'key', 'payload', payload, 'rule', item.rule, 'db', string.sub(member, 1, colon - 1),
-    'proof', proof}
-  for f = 1, fields and #fields or 0, 2 do add(entry, fields[f], fields[f + 1]) end
-  entries[#entries + 1] = entry
+  local n = 8 * entered
+  entered = entered + 1
+  entries[n + 1], entries[n + 2], entries[n + 3] = sub(member, colon + 1), text, written_digits(due)
+  entries[n + 4], entries[n + 5], entries[n + 6] = source, payload, rule
+  entries[n + 7], entries[n + 8], extras[entered] = sub(member, 1, colon - 1), proof, fields
   return due
+end
+local function write_entries()
+  local stream = KEYS[4]
+  for i = 1, entered do
+    local id, gen, due, source, payload, name, db, proof = unpack(entries, 8 * i - 7, 8 * i)
+    if extras[i] then
+      call('XADD', stream, '*', 'id', id, 'gen', gen, 'due', due, 'fired', now_text, 'src', source, 'kind', 'key',
+        'payload', payload, 'rule', name, 'db', db, 'proof', proof, unpack(extras[i]))
+    else
+      call('XADD', stream, '*', 'id', id, 'gen', gen, 'due', due, 'fired', now_text, 'src', source, 'kind', 'key',
+        'payload', payload, 'rule', name, 'db', db, 'proof', proof)
+    end
+  end
 end
 

@@ -1,56 +1,82 @@
 -- lib/watched: what the index knows of watched keys. KEYS and ARGV are those of settle; everything is read at once,
--- changed in these tables item by item, and written at the end.
+-- changed in these tables item by item, and written at the end. A call has up to 256 items, and its neighbours are alike:
+-- so tables are made with all their fields, and a number is made of a text, or a text of a number, once in a row.
 -- A key's table: score, looked (0 = none); debts, newest first, nil while they have not been read, and owed, how many of
--- them were read; last (text, or false: none), nil while it has not been read; and what is to be written: at (its new
--- `looked`, text), paid (its debts have changed). had: it had a score.
+-- them were read; free: it owes nothing; last (text, or false: none), 0 while it has not been read; and what is to be
+-- written: at (its new `looked`, text), paid (its debts have changed). had: it had a score. held: no more of it now.
 local now, us = clock()
-local known, members, names, had_values = {}, {}, {}, false
+local argv, call, find, tonumber = ARGV, redis.call, string.find, tonumber
+local known, members, asked, names, had_values = {}, {}, {}, {}, false
+local op, at, text, value, rule, extra -- the item at hand; `asked` are the names of expiries, in the order of their items
 -- A position more than a second ahead of our time is of a clock that was wrong: it counts as none.
-local function position(text)
-  local at = tonumber(text) or 0
-  return at <= us + 1000000 and at or 0
+local function position(score)
+  local us_then = tonumber(score) or 0
+  return us_then <= us + 1000000 and us_then or 0
 end
 -- `firing`: the ops that ask for a name. Answers the horizon.
 local function read_watched(firing)
-  local asked, debtors = {}, {}
-  for i = 1, #ARGV, 6 do
-    local member = ARGV[i + 1]
+  local debtors, count, members_count, debtors_count = {}, 0, 0, 0
+  for i = 1, #argv, 6 do
+    local member = argv[i + 1]
     local one = known[member]
     if not one then
-      one = {}
-      known[member], members[#members + 1] = one, member
+      one = {score = false, looked = 0, had = false, free = false, last = 0, at = false, paid = false, held = false}
+      members_count = members_count + 1
+      known[member], members[members_count] = one, member
     end
-    if firing[ARGV[i]] then
-      asked[#asked + 1] = ARGV[i + 2] .. '/' .. member
-      if not one.fires then one.fires, debtors[#debtors + 1] = true, member end
+    if firing[argv[i]] then
+      count = count + 1
+      asked[count] = argv[i + 2] .. '/' .. member
+      if not one.free then
+        one.free, debtors_count = true, debtors_count + 1
+        debtors[debtors_count] = '?' .. member
+      end
     end
   end
-  local count = #asked
-  for i, member in ipairs(debtors) do asked[count + i] = '?' .. member end
+  local names_count = count
+  for i = 1, debtors_count do asked[count + i] = debtors[i] end
   local scores, looks, found = scores_of(KEYS[1], members), scores_of(KEYS[2], members), scores_of(KEYS[3], asked)
-  for i, member in ipairs(members) do
-    local one = known[member]
-    one.score, one.looked = scores[i] and tonumber(due_text(scores[i])), position(looks[i])
-    one.had = one.score
+  local score, due, look, looked
+  for i = 1, members_count do
+    local one = known[members[i]]
+    if scores[i] then
+      if scores[i] ~= score then score, due = scores[i], tonumber(due_text(scores[i])) end
+      one.score, one.had = due, true
+    end
+    if looks[i] then
+      if looks[i] ~= look then look, looked = looks[i], position(looks[i]) end
+      one.looked = looked
+    end
   end
-  for i = 1, count do names[asked[i]] = found[i] end
-  for i, member in ipairs(debtors) do known[member].free = not found[count + i] end -- it owes nothing
-  redis.call('XLEN', KEYS[4])
-  had_values = redis.call('HLEN', KEYS[6]) > 0
-  return position(redis.call('HGET', KEYS[5], 'horizon'))
+  for i = 1, names_count do
+    if found[i] then names[asked[i]] = true end
+  end
+  for i = 1, debtors_count do
+    if found[names_count + i] then known[string.sub(debtors[i], 2)].free = false end
+  end
+  call('XLEN', KEYS[4])
+  had_values = call('HLEN', KEYS[6]) > 0
+  return position(call('HGET', KEYS[5], 'horizon'))
 end
--- The index learns at a position that the key ends at `score` (nil: it is not there), and `last` of its value.
-local function learn(one, at, text, score, last)
+-- The index learns at the item's position that the key ends at `score` (false: it is not there), and `last` of its value.
+local function learn(one, score, last)
   one.looked, one.at, one.score, one.last = at, text, score, last
 end
 local function add(list, first, second)
   local n = #list
   list[n + 1], list[n + 2] = first, second
 end
+local written, written_text
+local function written_digits(n)
+  if n ~= written then written, written_text = n, digits(n) end
+  return written_text
+end
 -- Writes what was learnt. Answers the earliest new deadline.
 local function write_watched()
   local debts, paid, gone, scores, looks, lost, kept, earliest = {}, {}, {}, {}, {}, {}, {}, 1 / 0
-  for _, member in ipairs(members) do
+  local gone_count, scores_count, looks_count = 0, 0, 0
+  for m = 1, #members do
+    local member = members[m]
     local one = known[member]
     if one.paid then
       for i = 1, math.max(one.owed, #one.debts) do
@@ -59,12 +85,16 @@ local function write_watched()
       end
     end
     if one.at then
-      add(looks, one.at, member)
-      if one.score then
-        add(scores, digits(one.score), member)
-        if one.score < earliest then earliest = one.score end
+      looks[looks_count + 1], looks[looks_count + 2] = one.at, member
+      looks_count = looks_count + 2
+      local score = one.score
+      if score then
+        scores[scores_count + 1], scores[scores_count + 2] = written_digits(score), member
+        scores_count = scores_count + 2
+        if score < earliest then earliest = score end
       elseif one.had then
-        add(gone, member)
+        gone_count = gone_count + 1
+        gone[gone_count] = member
       end
       if one.last then add(kept, member, one.last) elseif had_values then add(lost, member) end
     end

@@ -18,6 +18,8 @@ use verdict::Verdict;
 const HASTE_MS: u64 = 300;
 /// How late a key may be that has nothing to do with the server that failed. The failure takes longer.
 const LATE_MS: u64 = 1_500;
+/// How many keys of the server that fails are written at least before it does, and after its successor is heard.
+const ENOUGH: usize = 101;
 /// When keys end after they were written; some outlive the failure.
 const TTLS_MS: [u64; 4] = [150, 700, 2_500, 7_000];
 
@@ -50,7 +52,7 @@ impl<'a> Failure<'a> {
         Self { old, new, others, relays, killed_ms: u64::MAX, elected_ms: u64::MAX, heard_ms: u64::MAX }
     }
 
-    /// Writes keys for 3 s, kills the primary, and goes on until 3 s after its successor is heard.
+    /// Writes keys for 3 s or more, kills the primary, and goes on until 3 s or more after its successor is heard.
     fn write_through(&mut self) -> Vec<Written> {
         let servers: Vec<_> = [self.old, self.new].into_iter().chain(self.others).collect();
         let mut wires: Vec<_> = servers.iter().map(|server| server.connection().unwrap()).collect();
@@ -75,11 +77,12 @@ impl<'a> Failure<'a> {
                 // A Sentinel ends the connections to whom it promotes.
                 wires[at] = again;
             }
-            if self.killed_ms == u64::MAX && begun.elapsed() > Duration::from_secs(3) {
+            let due_to_fail = self.killed_ms == u64::MAX && begun.elapsed() > Duration::from_secs(3);
+            if due_to_fail && self.written_since(&written, 0) >= ENOUGH {
                 self.old.kill9();
                 self.killed_ms = now_ms();
             }
-            if n % 10 == 0 && self.is_over() {
+            if n % 10 == 0 && self.is_over(&written) {
                 break;
             }
             std::thread::sleep(Duration::from_millis(4));
@@ -87,8 +90,15 @@ impl<'a> Failure<'a> {
         written
     }
 
+    /// How many keys of the server that fails were written since, but for the last.
+    fn written_since(&self, written: &[Written], since_ms: u64) -> usize {
+        let is_of_old = |one: &&Written| self.others.is_empty() || home(&one.key) == 0;
+        let times = since_ms + 1..now_ms() - HASTE_MS;
+        written.iter().filter(is_of_old).filter(|one| times.contains(&one.at_ms)).count()
+    }
+
     /// Looks how far it is.
-    fn is_over(&mut self) -> bool {
+    fn is_over(&mut self, written: &[Written]) -> bool {
         if self.killed_ms == u64::MAX {
             return false;
         }
@@ -98,7 +108,9 @@ impl<'a> Failure<'a> {
         if self.heard_ms == u64::MAX && self.relays.iter().all(|relay| hears(relay, self.new)) {
             self.heard_ms = now_ms();
         }
-        self.heard_ms < u64::MAX && now_ms() > self.heard_ms + 3_000
+        self.heard_ms < u64::MAX
+            && now_ms() > self.heard_ms + 3_000
+            && self.written_since(written, self.heard_ms + HASTE_MS) >= ENOUGH
     }
 
     /// What became of the keys, and what must have.
@@ -140,7 +152,7 @@ impl<'a> Failure<'a> {
             assert!(lost.is_empty() && twice.is_empty(), "{what}: lost {lost:?}, twice {twice:?}");
         }
         assert!(haste.twice.is_empty() && gap.twice.is_empty(), "{:?} {:?}", haste.twice, gap.twice);
-        assert!(before.of > 100 && after.of > 100, "{before}, {after}");
+        assert!(before.of >= ENOUGH && after.of >= ENOUGH, "{before}, {after}");
         assert_eq!(others.unproven, 0, "{others}");
         assert!(others.late_ms.iter().all(|&late| late < LATE_MS), "the others stood still: {others}");
     }

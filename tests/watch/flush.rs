@@ -59,7 +59,7 @@ fn a_flushed_database_of_ten_thousand_keys_is_not_ten_thousand_timeouts() {
     // The index is in another database: it survives.
     let pair = Pair::start(&rule("keys", "k:*", "db = 3"));
     let mut three = pair.db(3);
-    let from = pair.redis.now_ms() + 4_000;
+    let from = pair.redis.now_ms() + 8_000;
     fill(&mut three, "k:old:", KEYS, from, 6_000);
     await_known(&pair, KEYS);
     await_time(&pair, from + 500);

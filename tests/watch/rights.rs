@@ -140,9 +140,11 @@ fn where_config_is_refused_and_nothing_is_told_index_and_scan_work_alone_and_say
     let entries = pair.entries_after("sessions", "session:~", last);
     assert_fired(&entries, &["before", "blind", "extended"], "its own");
     for entry in &entries {
-        assert_eq!((entry.source, entry.proof), (Source::Index, Some(Proof::Nudge)), "{entry:?}");
+        // The server itself may have been quicker than a nudge; then nobody tells.
+        assert!(entry.source == Source::Index && entry.proof != Some(Proof::Event), "{entry:?}");
         assert!(entry.fired_ms < entry.due_ms + 1_000, "{entry:?}");
     }
+    assert!(entries.iter().any(|entry| entry.proof == Some(Proof::Nudge)), "{entries:?}");
     for relay in &pair.relays {
         assert_eq!(said(relay, "does not tell"), 1, "{}", relay.stderr());
         assert_eq!(said(relay, "no notifications come"), 1, "{}", relay.stderr());
