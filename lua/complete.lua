@@ -26,11 +26,14 @@ for i = 4, #args, 2 do
 end
 local deleted = 0
 if only and #deletes > 8 and not plain then
-  -- Whole nodes of the stream, up to the first entry that is not finished, go at a fraction of the cost of XDEL. They are
-  -- the oldest: the others are looked for from the end, until all are found. (What others acknowledged by XACK alone goes
-  -- too; then as many of these may stay for `trim`.)
+  -- What is before the first entry that is not finished goes at a fraction of the cost of XDEL: whole nodes of the stream,
+  -- and when they did not reach the limit, the rest, which is within one node. They are the oldest: the others are looked
+  -- for from the end, until all are found. (What others acknowledged by XACK alone goes too; then as many of these may stay
+  -- for `trim`.)
   local first = call('XPENDING', stream, group)[2] or groups[1].read
-  local left, upto = #deletes - call('XTRIM', stream, 'MINID', '~', first, 'LIMIT', 1000), #deletes
+  local trimmed, upto = call('XTRIM', stream, 'MINID', '~', first, 'LIMIT', 1000), #deletes
+  if trimmed <= 900 then trimmed = trimmed + call('XTRIM', stream, 'MINID', first) end
+  local left = #deletes - trimmed
   while left > 0 and upto > 0 do
     local from = math.max(upto - 31, 1)
     left = left - call('XDEL', stream, unpack(deletes, from, upto))

@@ -5,11 +5,12 @@
 -- Redis expires a key when the millisecond of its due is over: one of this very millisecond is not due.
 -- A page ends at 1 MiB of names too, but has always one: there is more when what is behind it is due.
 local now, limit, from, page, behind = clock(), tonumber(ARGV[1]), tonumber(ARGV[2]), nil, nil
+local score, due -- the last one: many have the same
 local bound, answer, bytes, n = now + ARGV[3], {now, 0}, 0, 0
 repeat -- in steps, for names may be long
   page = redis.call('ZRANGE', KEYS[1], from + n, from + n + 99, 'WITHSCORES')
   for i = 1, #page, 2 do
-    local due = tonumber(due_text(page[i + 1]))
+    if page[i + 1] ~= score then score, due = page[i + 1], tonumber(due_text(page[i + 1])) end
     bytes = bytes + #page[i]
     if n == limit or due >= bound or n > 0 and bytes > 1048576 then
       behind = due

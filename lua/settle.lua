@@ -1,27 +1,33 @@
--- settle v1: applies what touches and events say of watched keys, in the order given, each at its position.
+-- settle v2: applies what touches and events say of watched keys, in the order given, each at its position.
 -- KEYS    1 watched  2 looked  3 fired  4 stream  5 tally  6 last
--- ARGV    six for each: op, <db>:<key>, position us, value, rule, extra
---         L, R  a touch found it so; R when an event that removes asked for it. Value: due ms, -1 (no TTL), -2 (gone);
---               extra: a packed value, or ''
+-- ARGV    runs of items that are alike: op, position us, value, rule, how many, then for each its <db>:<key> and
+--         L, R  a touch found it so; R when an event that removes asked for it: due ms, -1 (no TTL), -2 (gone); a packed
+--               value, or ''
 --         E, V  it expired; it was evicted.  P  a touch made it expire: its position + 1
 --         U, D  it was gone at its due, and all events before that are applied: fire; drop
---               value of all five: 'none', 'last' (what the last look captured), 'given' (extra: a packed value)
+--               value of all five: 'none', 'last' (what the last look captured), 'given': a packed value for each
 -- ANSWER  {fired, {side error, now ms, then for each a word and its due ms or 0}}
 --         words: OK GONE WAIT STALE (L, R)  FIRED FIRED_OLD DUP PAID (E, V, P)  UNPROVEN DROPPED DONE STALE GONE (U, D)
 --         OLD (too old to be told from what was forgotten)  MORE (the page of captured values is full: send it again)
--- The caller keeps a call within 256 items, and 1 MiB of names and extras.
+-- The caller keeps a call within 256 items, and 1 MiB of names and packed values.
 -- It may be repeated when its outcome is unknown: names and positions make it do nothing twice.
 local RULES, FIRING = {L = look, R = look, E = fire, V = fire, P = fire, U = barrier, D = barrier}, {E = 1, V = 1, P = 1}
-local horizon, answer, n = read_watched(FIRING), {side, now}, 2
-for i = 1, #argv, 6 do
-  if argv[i + 2] ~= text then text, at = argv[i + 2], tonumber(argv[i + 2]) end
-  op, value, rule, extra = argv[i], argv[i + 3], argv[i + 4], argv[i + 5]
-  local member, word, due = argv[i + 1], 'MORE', nil
-  local one = known[member]
-  if FIRING[op] then told = told + 1 end
-  if not one.held then word, due = RULES[op](one, member, horizon) end
-  if word == 'MORE' then one.held = true end -- what is said later of the same key must come later
-  answer[n + 1], answer[n + 2], n = word, due or 0, n + 2
+local horizon, answer, n, from = read_watched(FIRING), {side, now}, 2, 1
+while from < #argv do
+  op, text, value, rule = argv[from], argv[from + 1], argv[from + 2], argv[from + 3]
+  at = tonumber(text)
+  local apply, one_more, step = RULES[op], FIRING[op] or 0, width(op, value)
+  local upto = from + 4 + argv[from + 4] * step
+  for i = from + 5, upto, step do
+    if step == 3 then value, extra = argv[i + 1], argv[i + 2] elseif step == 2 then extra = argv[i + 1] end
+    local member, word, due = argv[i], 'MORE', nil
+    local one = known[member]
+    told = told + one_more
+    if not one.held then word, due = apply(one, member, horizon) end
+    if word == 'MORE' then one.held = true end -- what is said later of the same key must come later
+    answer[n + 1], answer[n + 2], n = word, due or 0, n + 2
+  end
+  from = upto + 1
 end
 
 call('HDEL', KEYS[5], '') -- a first write that Redis does not refuse at maxmemory: firing goes on

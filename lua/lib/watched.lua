@@ -1,7 +1,7 @@
 -- lib/watched: what the index knows of watched keys. KEYS and ARGV are those of settle; everything is read at once,
 -- changed in these tables item by item, and written at the end. A call has up to 256 items, and its neighbours are alike:
 -- so tables are made with all their fields, and a number is made of a text, or a text of a number, once in a row.
--- A key's table: score, looked (0 = none); debts, newest first, nil while they have not been read, and owed, how many of
+-- A key's table: score, looked (0 = none, or before all items); debts, newest first, nil while they have not been read, and owed, how many of
 -- them were read; free: it owes nothing; last (text, or false: none), 0 while it has not been read; and what is to be
 -- written: at (its new `looked`, text), paid (its debts have changed). had: it had a score. held: no more of it now.
 local now, us = clock()
@@ -13,29 +13,39 @@ local function position(score)
   local us_then = tonumber(score) or 0
   return us_then <= us + 1000000 and us_then or 0
 end
+-- How many arguments an item of a run has.
+local function width(what, of) return (what == 'L' or what == 'R') and 3 or of == 'given' and 2 or 1 end
 -- `firing`: the ops that ask for a name. Answers the horizon.
 local function read_watched(firing)
-  local debtors, count, members_count, debtors_count = {}, 0, 0, 0
-  for i = 1, #argv, 6 do
-    local member = argv[i + 1]
-    local one = known[member]
-    if not one then
-      one = {score = false, looked = 0, had = false, free = false, last = 0, at = false, paid = false, held = false}
-      members_count = members_count + 1
-      known[member], members[members_count] = one, member
-    end
-    if firing[argv[i]] then
-      count = count + 1
-      asked[count] = argv[i + 2] .. '/' .. member
-      if not one.free then
-        one.free, debtors_count = true, debtors_count + 1
-        debtors[debtors_count] = '?' .. member
+  local debtors, count, members_count, debtors_count, first, from = {}, 0, 0, 0, 1 / 0, 1
+  while from < #argv do
+    local prefix, step = firing[argv[from]] and argv[from + 1] .. '/', width(argv[from], argv[from + 2])
+    local upto = from + 4 + argv[from + 4] * step
+    first = math.min(first, tonumber(argv[from + 1]))
+    for i = from + 5, upto, step do
+      local member = argv[i]
+      local one = known[member]
+      if not one then
+        one = {score = false, looked = 0, had = false, free = false, last = 0, at = false, paid = false, held = false}
+        members_count = members_count + 1
+        known[member], members[members_count] = one, member
+      end
+      if prefix then
+        count = count + 1
+        asked[count] = prefix .. member
+        if not one.free then
+          one.free, debtors_count = true, debtors_count + 1
+          debtors[debtors_count] = '?' .. member
+        end
       end
     end
+    from = upto + 1
   end
   local names_count = count
   for i = 1, debtors_count do asked[count + i] = debtors[i] end
-  local scores, looks, found = scores_of(KEYS[1], members), scores_of(KEYS[2], members), scores_of(KEYS[3], asked)
+  local scores, found, looks = scores_of(KEYS[1], members), scores_of(KEYS[3], asked), {}
+  -- Most calls are the latest: then the looks of single keys, whose scores take long to print, need not be read.
+  if call('ZCOUNT', KEYS[2], digits(first), '+inf') > 0 then looks = scores_of(KEYS[2], members) end
   local score, due, look, looked
   for i = 1, members_count do
     local one = known[members[i]]

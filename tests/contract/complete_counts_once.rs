@@ -34,6 +34,28 @@ fn in_whatever_order_they_are_finished_all_are_deleted_and_no_other() {
 }
 
 #[test]
+fn in_order_all_are_deleted_but_what_somebody_holds_and_what_nobody_has_read() {
+    let mut stage = Stage::new();
+    stage.join("billing");
+    let names: Vec<_> = (0..250).map(|n| n.to_string()).collect();
+    let entries = stage.deliver("billing", "c", &names.iter().map(String::as_str).collect::<Vec<_>>());
+    let unread: Vec<_> = (0..40).map(|n| format!("unread{n}")).collect();
+    stage.deliver_none(&unread.iter().map(String::as_str).collect::<Vec<_>>());
+    let held = 130;
+    let mut left = entries.len() + unread.len();
+    for batch in (0..entries.len()).collect::<Vec<_>>().chunks(30) {
+        let batch: Vec<_> = batch.iter().filter(|&&n| n != held).map(|&n| Done(entries[n])).collect();
+        left -= batch.len();
+        stage.complete("billing", batch);
+        assert_eq!(stage.entries().len(), left);
+    }
+    assert_eq!(stage.entries()[0].id, entries[held]);
+    stage.complete("billing", vec![Done(entries[held])]);
+    stage.assert_balanced();
+    assert_eq!(stage.read("billing", "c").len(), unread.len());
+}
+
+#[test]
 fn of_two_groups_each_needs_the_entry_until_it_is_trimmed() {
     let mut stage = Stage::new();
     stage.join("billing");

@@ -89,7 +89,8 @@ async fn a_scan_goes_on_through_a_server_that_hangs() {
     eventually("the scan is under way", async || !index(&redis, "q").is_empty()).await;
     redis.sigstop();
     // Of the scan itself nothing need be heard: what was read is written for as long as 30 s before that is an error.
-    eventually("it is noticed", async || count("overdue_loop_errors_total", &[("loop", "mark")]) >= 2.0).await;
+    eventually("it is noticed", async || count("overdue_loop_errors_total", &[("loop", "mark")]) >= 2.0)
+        .await;
     redis.sigcont();
     assert!(index(&redis, "q").len() < 5_000, "the scan was over before");
     known(&redis, 5_000).await;

@@ -34,6 +34,11 @@ pub struct SettleItem {
 }
 
 impl SettleItem {
+    /// Whether only the key, and what was seen or captured of it, tells it from another.
+    fn is_like(&self, other: &Self) -> bool {
+        self.position == other.position && self.op.head() == other.op.head() && self.rule == other.rule
+    }
+
     /// About how many bytes it takes in a call: a page of items is at most [`super::PAGE_BYTES`].
     #[must_use]
     pub fn weight(&self) -> usize {
@@ -201,28 +206,27 @@ impl Call for Settle {
     }
 
     fn args(&self) -> Vec<Bytes> {
-        let mut args = Vec::with_capacity(self.items.len() * 6);
-        // Most items of a page are of one touch and one rule; and their names stand in one piece of memory, as a piece for
-        // each costs more than the rest of it.
-        let mut lengths = Vec::with_capacity(self.items.len());
-        let (mut rule, mut position) = (Bytes::new(), (0, number(0_u32)));
+        // The names stand in one piece of memory: a piece for each costs more than the rest of it.
         let mut members = BytesMut::with_capacity(self.items.iter().map(|item| item.key.key.len() + 4).sum());
+        let mut lengths = Vec::with_capacity(self.items.len());
         for item in &self.items {
             let begin = members.len();
             item.key.put_member(&mut members);
             lengths.push(members.len() - begin);
         }
         let mut members = members.freeze();
-        for (item, length) in self.items.iter().zip(lengths) {
-            let (op, value, extra) = item.op.words();
-            if rule != item.rule.as_str() {
-                rule = Bytes::copy_from_slice(item.rule.as_str().as_bytes());
+        let mut lengths = lengths.into_iter();
+        let mut args = Vec::with_capacity(self.items.len() + 5);
+        // Most items of a page are of one touch and one rule: what is alike is said once.
+        for run in self.items.chunk_by(SettleItem::is_like) {
+            let first = &run[0];
+            let (op, value) = first.op.head();
+            let rule = Bytes::copy_from_slice(first.rule.as_str().as_bytes());
+            args.extend([op.into(), number(first.position), value.into(), rule, number(run.len() as u64)]);
+            for (item, length) in run.iter().zip(&mut lengths) {
+                args.push(members.split_to(length));
+                item.op.put_rest(&mut args);
             }
-            if position.0 != item.position {
-                position = (item.position, number(item.position));
-            }
-            let (op, member) = (Bytes::from_static(op.as_bytes()), members.split_to(length));
-            args.extend([op, member, position.1.clone(), value, rule.clone(), extra]);
         }
         args
     }
@@ -243,27 +247,45 @@ impl Call for Settle {
 }
 
 impl SettleOp {
-    fn words(&self) -> (&'static str, Bytes, Bytes) {
-        let packed = |captured: Option<&Captured>| captured.map(Captured::pack).unwrap_or_default();
-        let fire = |op, payload: &SettlePayload| match payload {
-            SettlePayload::None => (op, Bytes::from_static(b"none"), Bytes::new()),
-            SettlePayload::Last => (op, Bytes::from_static(b"last"), Bytes::new()),
-            SettlePayload::Given(captured) => (op, Bytes::from_static(b"given"), captured.pack()),
-        };
+    /// Its letter, and what an expiry carries.
+    fn head(&self) -> (&'static str, &'static str) {
         match self {
-            Self::Look { found, removal, captured } => {
-                let value = match found {
+            Self::Look { removal: true, .. } => ("R", ""),
+            Self::Look { .. } => ("L", ""),
+            Self::Event(payload) => ("E", payload.word()),
+            Self::Evicted(payload) => ("V", payload.word()),
+            Self::Proof(payload) => ("P", payload.word()),
+            Self::Unproven(payload) => ("U", payload.word()),
+            Self::Drop => ("D", "none"),
+        }
+    }
+
+    /// What stands behind the key's name.
+    fn put_rest(&self, args: &mut Vec<Bytes>) {
+        match self {
+            Self::Look { found, captured, .. } => {
+                let found = match found {
                     Sight::Due(due) => number(*due),
                     Sight::Forever => Bytes::from_static(b"-1"),
                     Sight::Gone => Bytes::from_static(b"-2"),
                 };
-                (if *removal { "R" } else { "L" }, value, packed(captured.as_ref()))
+                args.extend([found, captured.as_ref().map(Captured::pack).unwrap_or_default()]);
             }
-            Self::Event(payload) => fire("E", payload),
-            Self::Evicted(payload) => fire("V", payload),
-            Self::Proof(payload) => fire("P", payload),
-            Self::Unproven(payload) => fire("U", payload),
-            Self::Drop => ("D", Bytes::from_static(b"none"), Bytes::new()),
+            Self::Event(SettlePayload::Given(captured))
+            | Self::Evicted(SettlePayload::Given(captured))
+            | Self::Proof(SettlePayload::Given(captured))
+            | Self::Unproven(SettlePayload::Given(captured)) => args.push(captured.pack()),
+            _ => {}
+        }
+    }
+}
+
+impl SettlePayload {
+    fn word(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Last => "last",
+            Self::Given(_) => "given",
         }
     }
 }
