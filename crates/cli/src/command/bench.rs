@@ -1,5 +1,6 @@
 //! `overdue bench`: measures on a private Redis, with a relay and a consumer as processes of their own.
 
+mod at_once;
 mod burst;
 mod ceiling;
 mod idle;

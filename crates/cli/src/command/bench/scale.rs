@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use overdue::{Raw, When};
 use overdue_sandbox::Options;
 use serde::Serialize;
 
-use super::rig::{Rig, hundredth, per_s};
+use super::at_once::{AtOnce, Figures};
+use super::rig::{Rig, hundredth};
 use crate::args::bench::Scale;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, text};
+use crate::stage::Stage;
 use crate::stage::progress::Progress;
-use crate::stage::{Stage, arm, now_us, sleep_until_ms};
 
 /// The most timers of a row.
 const MOST: f64 = 10_000_000.0;
@@ -59,27 +59,16 @@ pub(super) async fn run(args: &Scale, output: &mut Output) -> Result<(), Failure
 /// What so many consumers do, on a private Redis of their own.
 async fn measure(args: &Scale, consumers: u32) -> Result<Row, Failure> {
     let (concurrency, work) = (args.concurrency.to_string(), format!("{}ns", args.work.as_nanos()));
-    let stage = Stage::open(Options::default(), "bench").await?;
     let terms = ["--concurrency", &concurrency, "--work", &work];
-    let mut rig = Rig::with(stage, &[], consumers, &terms).await?;
+    let open =
+        async || Rig::with(Stage::open(Options::default(), "bench").await?, &[], consumers, &terms).await;
     let handlers = f64::from(consumers * args.concurrency);
     let timers = (handlers * f64::from(args.seconds) / args.work.as_secs_f64()).clamp(1.0, MOST) as u32;
 
     let lead = Duration::from_millis(1_500) + Duration::from_micros(60) * timers;
-    let due_ms = now_us() / 1_000 + u64::try_from(lead.as_millis()).unwrap_or(u64::MAX);
-    let payload = Raw::new(vec![b'x'; 100]);
-    let timer = |n| rig.queue.timer(format!("scale-{n}")).at(When::UnixMs(due_ms)).payload(&payload);
-    arm(&rig.queue, (0..timers).map(timer)).await?;
-    if now_us() >= due_ms * 1_000 {
-        let what = format!("arming {timers} timers takes longer than {lead:?} here: try fewer --seconds");
-        return Err(Failure::new(Exit::CheckFailed, what));
-    }
-    sleep_until_ms(due_ms - 20).await;
-    let before = rig.cpu().await?;
+    let mut armed = AtOnce::arm(open, timers, 100, lead).await?;
     let deadline = Duration::from_secs(60) + Duration::from_secs(args.seconds.into()) * 10;
-    let done_us = rig.await_done(timers.into(), deadline).await?;
-    let (redis_us, our_us) = rig.cpu().await?.each(before, timers.into());
-    let per_s = per_s(timers.into(), done_us.saturating_sub(due_ms * 1_000));
+    let Figures { per_s, redis_us, our_us, .. } = armed.fire(deadline).await?;
     Ok(Row { consumers, timers, per_s, ratio: f64::from(consumers), redis_us, our_us })
 }
 
