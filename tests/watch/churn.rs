@@ -48,16 +48,13 @@ impl Churn {
 
     /// Deletes what would never end.
     pub(crate) fn finish(mut self, redis: &Redis) {
-        for key in 0..KEYS {
-            for suffix in ["", ":r", ":c"] {
-                if redis.count(&["EXISTS", &format!("k:{key}{suffix}")]) == 1
-                    && redis.call(&["PTTL", &format!("k:{key}{suffix}")]).int() == Some(-1)
-                {
-                    redis.call(&["DEL", &format!("k:{key}{suffix}")]);
-                }
-            }
-        }
+        let delete = "for key = 0, ARGV[1] - 1 do
+            for _, name in ipairs({'k:' .. key, 'k:' .. key .. ':r', 'k:' .. key .. ':c'}) do
+                if redis.call('PTTL', name) == -1 then redis.call('DEL', name) end
+            end
+        end";
         self.stream.flush().unwrap();
+        redis.call(&["EVAL", delete, "0", &KEYS.to_string()]);
     }
 
     fn operate(&mut self, batch: &mut Vec<u8>) {

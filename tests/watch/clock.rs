@@ -25,6 +25,9 @@ use crate::truth::Truth;
 
 /// Each step.
 const STEP_MS: i64 = 5_000;
+/// For so long keys are written before a step, and after the last one. Two of them and a second are less than a step: no
+/// key is looked at in a second that comes twice (see the last test), on a slow machine neither.
+const STRETCH: Duration = Duration::from_millis(1_500);
 /// How late a key may be by the clock that it was written under, or in our own time after a step.
 const LATE: Duration = Duration::from_secs(1);
 
@@ -118,8 +121,8 @@ fn lateness(fired: &[&Entry]) -> Duration {
     Duration::from_millis(fired.iter().map(|entry| entry.fired_ms - entry.due_ms).max().unwrap())
 }
 
-/// Keys are written, rewritten, extended, shortened, deleted and so on while the clock is stepped after each of the
-/// stretches of 3.5 s, which are shorter than a step.
+/// Keys are written, rewritten, extended, shortened, deleted and so on while the clock is stepped after each stretch. It runs
+/// alone: where relays are further behind than keys wait for their proof, one that was deleted fires, unproven.
 fn every_expiration_is_one_timeout(steps_ms: [i64; 2], on_unproven: &str, seed: u64) {
     let mut server = Stepped::start();
     let relays = server.relays(&format!("on_unproven = \"{on_unproven}\""));
@@ -127,7 +130,7 @@ fn every_expiration_is_one_timeout(steps_ms: [i64; 2], on_unproven: &str, seed: 
     let mut churn = Churn::new(&server.redis, seed);
     for by_ms in [Some(steps_ms[0]), Some(steps_ms[1]), None] {
         let begun = Instant::now();
-        while begun.elapsed() < Duration::from_millis(3_500) {
+        while begun.elapsed() < STRETCH {
             churn.turn();
         }
         by_ms.into_iter().for_each(|by_ms| server.step(by_ms));
@@ -144,8 +147,10 @@ fn every_expiration_is_one_timeout(steps_ms: [i64; 2], on_unproven: &str, seed: 
         .filter(|(_, (told, fired))| told != fired)
         .collect();
     println!("stepped by {steps_ms:?} ms, {on_unproven}: {} expirations, wrong: {wrong:?}", truth.total());
-    assert!(wrong.is_empty(), "expirations and timeouts differ: {wrong:?}");
-    assert!(truth.total() > 1_000, "{}", truth.total());
+    let of_wrong = |entry: &Entry| wrong.keys().any(|key| **key == *entry.id.as_bytes());
+    let fired: Vec<_> = entries(&server.redis).into_iter().filter(of_wrong).collect();
+    assert!(wrong.is_empty(), "expirations and timeouts differ: {wrong:?}; {fired:#?}");
+    assert!(truth.total() > 800, "{}", truth.total());
     for relay in &relays {
         relay.sigterm();
         assert!(relay.wait_exit(Duration::from_secs(10)).success(), "{}", relay.stderr());
@@ -153,12 +158,12 @@ fn every_expiration_is_one_timeout(steps_ms: [i64; 2], on_unproven: &str, seed: 
 }
 
 #[test]
-fn a_clock_that_goes_forward_and_comes_back_loses_and_doubles_nothing() {
+fn load_a_clock_that_goes_forward_and_comes_back_loses_and_doubles_nothing() {
     every_expiration_is_one_timeout([STEP_MS, -STEP_MS], "fire", 11);
 }
 
 #[test]
-fn a_clock_that_is_set_back_and_put_right_again_loses_and_doubles_nothing() {
+fn load_a_clock_that_is_set_back_and_put_right_again_loses_and_doubles_nothing() {
     every_expiration_is_one_timeout([-STEP_MS, STEP_MS], "drop", 12);
 }
 
