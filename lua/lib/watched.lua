@@ -1,9 +1,10 @@
 -- lib/watched: what the index knows of watched keys. KEYS and ARGV are those of settle; everything is read at once,
 -- changed in these tables item by item, and written at the end. A call has up to 256 items, and its neighbours are alike:
 -- so tables are made with all their fields, and a number is made of a text, or a text of a number, once in a row.
--- A key's table: score, looked (0 = none, or before all items); debts, newest first, nil while they have not been read, and owed, how many of
--- them were read; free: it owes nothing; last (text, or false: none), 0 while it has not been read; and what is to be
--- written: at (its new `looked`, text), paid (its debts have changed). had: it had a score. held: no more of it now.
+-- A key's table: score, looked (0 = none, or before all items); debts, newest first, nil while they have not been read,
+-- and owed, how many of them were read; free: it owes nothing; last (text, or false: none), 0 while it has not been read;
+-- and what is to be written: at (its new `looked`, text), paid (its debts have changed). had: it had a score. held: no more
+-- of it now.
 local now, us = clock()
 local argv, call, find, tonumber = ARGV, redis.call, string.find, tonumber
 local known, members, asked, names, had_values = {}, {}, {}, {}, false
@@ -41,7 +42,6 @@ local function read_watched(firing)
     end
     from = upto + 1
   end
-  local names_count = count
   for i = 1, debtors_count do asked[count + i] = debtors[i] end
   local scores, found, looks = scores_of(KEYS[1], members), scores_of(KEYS[3], asked), {}
   -- Most calls are the latest: then the looks of single keys, whose scores take long to print, need not be read.
@@ -58,11 +58,11 @@ local function read_watched(firing)
       one.looked = looked
     end
   end
-  for i = 1, names_count do
+  for i = 1, count do
     if found[i] then names[asked[i]] = true end
   end
   for i = 1, debtors_count do
-    if found[names_count + i] then known[string.sub(debtors[i], 2)].free = false end
+    if found[count + i] then known[string.sub(debtors[i], 2)].free = false end
   end
   call('XLEN', KEYS[4])
   had_values = call('HLEN', KEYS[6]) > 0

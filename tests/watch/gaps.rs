@@ -89,12 +89,12 @@ impl Cut {
         // So long behind the cut that all are heard of again before, also where little else gets done.
         let behind = redis.now_ms() + CUT_MS + 4_000;
         let healed = Instant::now() + Duration::from_millis(CUT_MS);
+        let up = || self.pair.count("overdue_subscription_up", &[("role", "watch")]);
         eventually_blocking("the subscriptions are down, or silent", || {
             // What is heard breaks them.
             call(&["SET", "k:f:noise", "v"]);
             call(&["DEL", "k:f:noise"]);
-            let up = self.pair.count("overdue_subscription_up", &[("role", "watch")]);
-            up == 0.0
+            up() == 0.0
         });
         let asking = ask_at_the_end(redis, of_both(Asked).collect(), in_it);
         for key in of_both(Extended) {
@@ -113,10 +113,7 @@ impl Cut {
         asking.join().unwrap();
         std::thread::sleep(healed.saturating_duration_since(Instant::now()));
         self.proxy.heal();
-        eventually_blocking("all are heard of again", || {
-            let up = self.pair.count("overdue_subscription_up", &[("role", "watch")]);
-            up == 2.0
-        });
+        eventually_blocking("all are heard of again", || up() == 2.0);
         assert!(redis.now_ms() < behind, "too slow for what comes behind the cut");
         for (queue, key) in [("fire", "k:f:~"), ("drop", "k:d:~")] {
             self.pair.entries_after(queue, key, behind.max(far));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use overdue::{Raw, When};
+use serde::Serialize;
 
 use super::rig::{Asked, Rig, per_s};
 use crate::exit::{Exit, Failure};
@@ -19,14 +20,17 @@ pub(super) struct AtOnce {
 }
 
 /// What came of them.
+#[derive(Clone, Copy, Serialize)]
 pub(super) struct Figures {
     /// Timeouts a second, from due to the last acknowledgement.
     pub(super) per_s: u64,
-    /// Processor time of Redis for each timeout, without arming it; the same of relay and consumers.
+    /// Processor time of Redis for each timeout, without arming it.
     pub(super) redis_us: f64,
+    /// The same of relay and consumers.
     pub(super) our_us: Option<f64>,
-    /// What Redis was asked meanwhile.
-    pub(super) asked: Asked,
+    /// What Redis was asked: scripts, and reads of the stream.
+    pub(super) scripts: u64,
+    pub(super) reads: u64,
 }
 
 impl AtOnce {
@@ -59,8 +63,8 @@ impl AtOnce {
         let (before, asked) = (rig.cpu().await?, Asked::so_far(&rig.stage).await?);
         let done_us = rig.await_done(n, deadline).await?;
         let (redis_us, our_us) = rig.cpu().await?.each(before, n);
-        let asked = Asked::so_far(&rig.stage).await?.since(asked);
+        let Asked { scripts, reads } = Asked::so_far(&rig.stage).await?.since(asked);
         let per_s = per_s(n, done_us.saturating_sub(self.due_ms * 1_000));
-        Ok(Figures { per_s, redis_us, our_us, asked })
+        Ok(Figures { per_s, redis_us, our_us, scripts, reads })
     }
 }

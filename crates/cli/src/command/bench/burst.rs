@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::at_once::{self, AtOnce};
+use super::at_once::{AtOnce, Figures};
 use super::rig::Rig;
 use crate::args::bench::Burst;
 use crate::exit::{Exit, Failure};
@@ -19,20 +19,6 @@ struct Measured {
     burst: Figures,
 }
 
-/// What came out of one burst.
-#[derive(Clone, Copy, Serialize)]
-pub(super) struct Figures {
-    /// Timeouts a second, from due to the last acknowledgement.
-    pub(super) per_s: u64,
-    /// Processor time of Redis for each timeout, without arming it.
-    pub(super) redis_us: f64,
-    /// The same of relay and consumer.
-    pub(super) our_us: Option<f64>,
-    /// What Redis was asked: scripts, and reads of the stream.
-    pub(super) scripts: u64,
-    pub(super) reads: u64,
-}
-
 /// Runs the command.
 pub(super) async fn run(args: &Burst, output: &mut Output) -> Result<(), Failure> {
     let burst = measure(args).await?;
@@ -45,13 +31,13 @@ pub(super) async fn measure(args: &Burst) -> Result<Figures, Failure> {
     let lead = Duration::from_millis(1_500) + Duration::from_micros(20) * args.timers;
     let mut armed = AtOnce::arm(Rig::open, args.timers, args.payload_bytes as usize, lead).await?;
     let deadline = Duration::from_secs(60) + Duration::from_micros(500) * args.timers;
-    let at_once::Figures { per_s, redis_us, our_us, asked } = armed.fire(deadline).await?;
+    let figures = armed.fire(deadline).await?;
     let stage = &armed.rig.stage;
     let left = stage.store.length(&stage.partition.stream()).await?;
     if left > 0 {
         return Err(Failure::new(Exit::CheckFailed, format!("{left} entries are left in the stream")));
     }
-    Ok(Figures { per_s, redis_us, our_us, scripts: asked.scripts, reads: asked.reads })
+    Ok(figures)
 }
 
 fn write(measured: &Measured, args: &Burst, output: &mut Output) -> Result<(), Failure> {

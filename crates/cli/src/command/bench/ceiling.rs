@@ -7,7 +7,8 @@ use overdue_protocol::tally::GroupCounter;
 use overdue_sandbox::Options;
 use serde::Serialize;
 
-use super::burst::{self, Figures};
+use super::at_once::Figures;
+use super::burst;
 use super::rig::{Asked, each, hundredth, per_s};
 use crate::args::bench::{Burst, Ceiling};
 use crate::exit::{Exit, Failure};
