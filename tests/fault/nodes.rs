@@ -13,7 +13,7 @@ mod reading;
 mod touches;
 
 /// The slowest that a call to a healthy node may be on a busy machine.
-const PROMPT: Duration = Duration::from_millis(500);
+const PROMPT: Duration = Duration::from_millis(1_500);
 
 async fn open(url: &str, dbs: &[u8]) -> Nodes {
     Nodes::open(&Settings::new(url), "test", &dbs.iter().copied().collect()).await.expect("the nodes take us")

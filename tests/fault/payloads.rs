@@ -1,30 +1,15 @@
 //! Payloads and ids of every kind, through whole processes.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 use std::time::Duration;
 
 use overdue::Raw;
-use overdue_tests::redis::Options;
 use overdue_tests::{Launch, Redis, assert_balanced};
 
 use crate::stage::{Producer, QUEUE, end, ids, printing, settled, stop, up};
 
-/// A server that goes before all else where the system allows it: what is measured is its own time, and the slow
-/// log counts the time that others took from it.
-fn preferred(folder: &Path) -> Redis {
-    let program = folder.join("redis-server");
-    let server = std::env::var("OVERDUE_REDIS_SERVER").unwrap_or_else(|_| "redis-server".into());
-    fs::write(&program, format!("#!/bin/sh\nexec nice -n -15 {server} \"$@\" 2>/dev/null\n")).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    Redis::with(Options { program: Some(program), ..Options::default() })
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn load_payloads_of_1_mib_by_the_hundred_hold_the_server_up_for_less_than_50_ms() {
-    let folder = tempfile::tempdir().unwrap();
-    let redis = preferred(folder.path());
+    let redis = Redis::start();
     let (relay, consumer) = (up(Launch::relay(&redis.url())), up(printing(&redis.url())));
     let producer = Producer::new(&redis.url()).await;
     redis.watch_for_slow(50);
@@ -43,8 +28,7 @@ async fn load_payloads_of_1_mib_by_the_hundred_hold_the_server_up_for_less_than_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn load_retries_of_1_mib_payloads_hold_the_server_up_for_less_than_50_ms() {
-    let folder = tempfile::tempdir().unwrap();
-    let redis = preferred(folder.path());
+    let redis = Redis::start();
     let relay = up(Launch::relay(&redis.url()));
     let script = "cat > /dev/null; [ $OVERDUE_ATTEMPT = 2 ] && exit 65; exit 1";
     let launch = crate::stage::running(&redis.url(), script, &["--concurrency", "64"]);

@@ -297,7 +297,7 @@ async fn pausing_leaves_fields_of_tomorrow_alone() {
 async fn wait_counts_replicas_and_holds_up_nobody_else() {
     let redis = Redis::start();
     let store = connect(&redis.url()).await;
-    let slow = store.run_with_wait(&Count("n"), 1, Duration::from_secs(1));
+    let slow = store.run_with_wait(&Count("n"), 1, Duration::from_secs(3));
     let others = async {
         let begin = Instant::now();
         for _ in 0..20 {
@@ -307,7 +307,7 @@ async fn wait_counts_replicas_and_holds_up_nobody_else() {
     };
     let (waited, others) = tokio::join!(slow, others);
     assert_eq!(waited.unwrap(), (1, 0));
-    assert!(others < Duration::from_millis(900), "others waited {others:?}");
+    assert!(others < Duration::from_secs(2), "others waited {others:?}");
     let replica = Redis::with(Options::default().line(format!("replicaof 127.0.0.1 {}", redis.port())));
     eventually("the replica confirms", async || {
         let (_, replicas) = store.run_with_wait(&Count("n"), 1, Duration::from_millis(200)).await.unwrap();

@@ -78,7 +78,7 @@ async fn retry_comes_back_with_the_next_attempt_at_its_time() {
     assert!(all.iter().all(|delivery| delivery.key == all[0].key && delivery.due_ms == all[0].due_ms));
     let waited = all[1].at - all[0].at;
     // The clock of the server counts whole milliseconds.
-    assert!(waited + Duration::from_millis(1) >= WAIT && waited < WAIT * 3, "{waited:?}");
+    assert!(waited + Duration::from_millis(1) >= WAIT && waited < WAIT * 8, "{waited:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

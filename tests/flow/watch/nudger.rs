@@ -128,7 +128,7 @@ async fn keys_fire_at_their_due_with_proof_though_nobody_notifies() {
     assert!(entries.iter().all(|e| e.proof == Some(Proof::Nudge) && e.source == Source::Index));
     let mut late: Vec<_> = entries.iter().map(|entry| entry.fired_ms - entry.due_ms).collect();
     late.sort_unstable();
-    assert!(late[100] < 20 && late[190] < 250, "{late:?}");
+    assert!(late[100] < 100 && late[190] < 500, "{late:?}");
     assert_eq!(index(&redis, "q").len(), 0);
     assert_eq!(count("overdue_nudges_total", &[("queue", "q"), ("result", "fired")]), 200.0);
     nudging.stop().await;

