@@ -104,7 +104,7 @@ fn a_flushed_database_of_ten_thousand_keys_is_not_ten_thousand_timeouts() {
 fn a_server_that_is_flushed_with_the_index_fires_nothing_and_goes_on() {
     let pair = Pair::start(&rule("keys", "k:*", ""));
     let mut zero = pair.db(0);
-    let from = pair.redis.now_ms() + 3_000;
+    let from = pair.redis.now_ms() + 8_000;
     fill(&mut zero, "k:old:", 10_000, from, 2_000);
     await_known(&pair, 10_000);
     zero.call(&["FLUSHALL"]).unwrap();

@@ -41,7 +41,8 @@ async fn serve(mut socket: TcpStream, allowed: usize) {
         let asked = String::from_utf8_lossy(&asked[..n]).into_owned();
         if asked.contains("SETNAME") {
             socket.write_all(b"+OK\r\n").await.unwrap();
-        } else if asked.contains("PSUBSCRIBE") {
+        }
+        if asked.contains("PSUBSCRIBE") {
             socket.write_all(&script[..allowed.min(script.len())]).await.unwrap();
             if allowed < script.len() {
                 return;

@@ -45,7 +45,7 @@ async fn relays(redis: &Redis, rules: Vec<Rule>) -> Relays {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_keys_due_in_one_second_every_one_fires_once() {
+async fn load_of_keys_due_in_one_second_every_one_fires_once() {
     const KEYS: usize = 20_000;
     let redis = redis();
     let relays = relays(&redis, vec![rule("s:*", "q")]).await;

@@ -54,6 +54,11 @@ impl Line {
     /// Sends one command and waits for its reply: for a connection that is not subscribed yet.
     pub(crate) async fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, Fault> {
         self.send(&[words]).await?;
+        self.answer().await
+    }
+
+    /// Waits for the next reply: for a connection that is not subscribed yet.
+    pub(super) async fn answer(&mut self) -> Result<Reply, Fault> {
         loop {
             if let Some((frame, bytes)) = self.next()? {
                 return reply(&frame, bytes);

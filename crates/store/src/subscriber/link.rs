@@ -118,11 +118,11 @@ impl Keeper {
 
     /// Connects, and waits until every pattern is confirmed. What is heard before that is part of the gap.
     async fn subscribe(&mut self) -> Result<Line, Fault> {
-        let mut line = self.login.connect().await?;
         // One command each: so an answer is of one pattern.
         let commands: Vec<[&[u8]; 2]> =
             self.patterns.iter().map(|pattern| [b"PSUBSCRIBE".as_slice(), pattern]).collect();
-        line.send(&commands.iter().map(<[_; 2]>::as_slice).collect::<Vec<_>>()).await?;
+        let commands: Vec<_> = commands.iter().map(<[_; 2]>::as_slice).collect();
+        let mut line = self.login.connect_with(&commands).await?;
         let mut open = self.patterns.iter().peekable();
         while let Some(pattern) = open.peek() {
             match line.next()? {

@@ -36,12 +36,25 @@ impl Login {
 
     /// Connects. It has no deadline of its own.
     pub(crate) async fn connect(&mut self) -> Result<Line, Fault> {
+        self.connect_with(&[]).await
+    }
+
+    /// Connects, and sends `commands` together with all that it takes to log in: a busy server may take milliseconds for
+    /// each round trip. Their answers are left to read.
+    pub(super) async fn connect_with(&mut self, commands: &[&[&[u8]]]) -> Result<Line, Fault> {
         let mut line = self.reach().await?;
-        authenticate(&mut line, &self.at).await?;
-        if self.sentinels.is_some() {
-            check_role(line.ask(&[b"ROLE"]).await?)?;
+        let auth = credentials(&self.at);
+        let role = self.sentinels.is_some().then(|| [b"ROLE".as_slice()]);
+        let name = [b"CLIENT".as_slice(), b"SETNAME", self.name.as_bytes()];
+        let login = auth.as_deref().into_iter().chain(role.as_ref().map(|role| &role[..])).chain([&name[..]]);
+        line.send(&login.chain(commands.iter().copied()).collect::<Vec<_>>()).await?;
+        if auth.is_some() {
+            line.answer().await?;
         }
-        match line.ask(&[b"CLIENT", b"SETNAME", self.name.as_bytes()]).await {
+        if role.is_some() {
+            check_role(line.answer().await?)?;
+        }
+        match line.answer().await {
             // A name is not worth a subscription; but to others the server says here that it does not want them.
             Err(fault) if !(fault.text.starts_with("NOPERM") || fault.text.contains("unknown command")) => {
                 Err(fault)
@@ -87,17 +100,22 @@ impl Login {
 
 /// Gives user and password, if there are any.
 pub(super) async fn authenticate(line: &mut Line, at: &Endpoint) -> Result<(), Fault> {
+    if let Some(auth) = credentials(at) {
+        line.ask(&auth).await?;
+    }
+    Ok(())
+}
+
+/// The command that gives them.
+fn credentials(at: &Endpoint) -> Option<Vec<&[u8]>> {
     let password = at.password.as_ref().map(Secret::expose);
     match (&at.username, password) {
         (Some(user), password) => {
-            line.ask(&[b"AUTH", user.as_bytes(), password.unwrap_or_default().as_bytes()]).await?;
+            Some(vec![b"AUTH", user.as_bytes(), password.unwrap_or_default().as_bytes()])
         }
-        (None, Some(password)) => {
-            line.ask(&[b"AUTH", password.as_bytes()]).await?;
-        }
-        (None, None) => {}
+        (None, Some(password)) => Some(vec![b"AUTH", password.as_bytes()]),
+        (None, None) => None,
     }
-    Ok(())
 }
 
 fn check_role(role: Reply) -> Result<(), Fault> {

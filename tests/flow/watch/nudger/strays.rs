@@ -3,7 +3,7 @@
 use overdue_tests::eventually;
 
 use super::super::stage::{count, partition, rule};
-use super::{fired, lazy, nudge, set};
+use super::{fired, lazy, nudge, set, set_one_after_the_other};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn members_of_no_rule_are_removed_when_gone_for_long_and_never_fire() {
@@ -41,9 +41,7 @@ async fn a_crowd_of_strays_at_the_front_does_not_hold_up_our_own() {
     let fill = "for i = 1, 5000 do redis.call('ZADD', KEYS[1], ARGV[1] + i, '0:other:' .. i) end";
     let from = (redis.now_ms() - 30_000).to_string();
     redis.call(&[b"EVAL", fill.as_bytes(), b"1", &partition("q").watched(), from.as_bytes()]);
-    for n in 0..100 {
-        set(&redis, format!("s:{n}"), 500 + n * 10);
-    }
+    set_one_after_the_other(&redis, 100, 10);
     nudging.track(0, (0..100).map(|n| format!("s:{n}"))).await;
     let entries = fired(&redis, "q", 100).await;
     let mut late: Vec<_> = entries.iter().map(|entry| entry.fired_ms - entry.due_ms).collect();

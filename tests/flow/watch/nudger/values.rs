@@ -49,7 +49,7 @@ async fn the_last_value_of_strings_and_hashes_is_delivered_and_others_have_a_fla
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn values_of_many_pages_at_one_instant_are_captured_as_far_as_time_allows() {
+async fn load_values_of_many_pages_at_one_instant_are_captured_as_far_as_time_allows() {
     let redis = lazy();
     let nudging = nudge(&redis, vec![valued()]).await;
     let due = redis.now_ms() + 1_000;

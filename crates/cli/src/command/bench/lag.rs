@@ -25,6 +25,8 @@ use row::{Handled, Row, table};
 const OF: u32 = 1_000;
 /// How long after that instant the last may come.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// Writes keys, each with the end of its TTL.
+const WRITE: &str = "for i, key in ipairs(KEYS) do redis.call('SET', key, 'x', 'PXAT', ARGV[i]) end";
 /// What the names of the watched keys begin with.
 const PREFIX: &str = "lag-key:";
 
@@ -103,9 +105,13 @@ async fn write(redis: &Arc<Redis>, keys: Vec<(String, u64)>) -> Result<(), Failu
     let redis = redis.clone();
     blocking(move || {
         let mut redis = redis.connection()?;
-        let mut set =
-            |(key, due_ms): &(String, u64)| redis.call(&["SET", key, "x", "PXAT", &due_ms.to_string()]);
-        keys.iter().try_for_each(|key| set(key).map(drop))
+        for some in keys.chunks(100) {
+            let (names, dues): (Vec<_>, Vec<_>) =
+                some.iter().map(|(key, due_ms)| (key.clone(), due_ms.to_string())).unzip();
+            let begin = ["EVAL", WRITE, &some.len().to_string()].map(str::to_owned);
+            redis.call(&[&begin[..], &names, &dues].concat())?;
+        }
+        Ok(())
     })
     .await
 }
