@@ -101,6 +101,7 @@ fn load_every_expiration_is_one_timeout_while_a_subscription_is_killed() {
 
 #[test]
 fn load_hardly_an_expiration_is_lost_while_both_subscriptions_are_killed() {
-    let verdict = run(Harm::KillBoth, 10_000, 100_000);
+    // Twice as many as above: what is lost in some 40 cuts of milliseconds is a few, more or fewer by chance.
+    let verdict = run(Harm::KillBoth, 20_000, 100_000);
     assert!(verdict.twice.is_empty() && verdict.lost() * 1_000 <= verdict.expired, "{verdict:?}");
 }

@@ -104,15 +104,18 @@ impl Keeper {
                 }
             };
             deadline = deadline.min(ATTEMPT);
-            // The first attempt is made at once: what expires meanwhile is told to nobody.
             let wait = if lived {
                 backoff.reset();
-                Duration::ZERO
+                None
             } else {
-                backoff.next_wait()
+                Some(backoff.next_wait())
             };
             debug!(node = %self.voice.node(), why = why.text, ?wait, "no subscription; trying again");
-            sleep(wait).await;
+            // The first attempt is made at once, without even a sleep of nothing, which takes a millisecond: what
+            // expires meanwhile is told to nobody.
+            if let Some(wait) = wait {
+                sleep(wait).await;
+            }
         }
     }
 
