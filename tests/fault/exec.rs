@@ -123,7 +123,7 @@ async fn a_command_past_its_limit_is_ended_with_its_children_and_tried_again() {
     let scene = Scene::new().await;
     let out = scene.file("out");
     let script = format!("[ $OVERDUE_ATTEMPT = 2 ] && exit 0; sleep 60 & echo $! > {out}; wait");
-    let consumer = up(running(&scene.redis.url(), &script, &["--limit", "1s"]).env(RETRY_WAIT, "100ms"));
+    let consumer = up(running(&scene.redis.url(), &script, &["--limit", "3s"]).env(RETRY_WAIT, "100ms"));
     scene.producer.arm(["slow"], Duration::ZERO, false).await;
     eventually("its child runs", async || runs(&out)).await;
     settled(&scene.redis, 1).await;

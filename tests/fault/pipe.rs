@@ -171,7 +171,7 @@ async fn a_command_that_hangs_is_ended_at_its_limit_with_all_it_started() {
     let act = format!(
         "if timeout['attempt'] == 1: os.system('sleep 60 & echo $! > {child}.tmp; mv {child}.tmp {child}; wait')"
     );
-    let consumer = up(piping(&scene, &act, &["--limit", "1s"]));
+    let consumer = up(piping(&scene, &act, &["--limit", "3s"]));
     scene.producer.arm(["slow"], Duration::ZERO, false).await;
     eventually("its child runs", async || runs(&child)).await;
     settled(&scene.redis, 1).await;

@@ -33,7 +33,7 @@ async fn what_is_no_success_is_a_retry_with_the_status_and_a_kib_of_the_body() {
         "nothing" => Answer::Nothing,
         status => Answer::Status(status.parse().unwrap()),
     });
-    let launch = posting(&scene, &receiver.url("/")).args(["--attempts", "1", "--limit", "1s"]);
+    let launch = posting(&scene, &receiver.url("/")).args(["--attempts", "1", "--limit", "3s"]);
     let consumer = up(launch);
     let others = ["long", "moved", "rejected", "half", "half a success", "late", "nothing"];
     scene.producer.arm(["200", "204", "299", "400", "404", "429", "500"], Duration::ZERO, false).await;
@@ -46,7 +46,7 @@ async fn what_is_no_success_is_a_retry_with_the_status_and_a_kib_of_the_body() {
         ("429", "the endpoint answered 429 Too Many Requests"),
         ("500", "the endpoint answered 500 Internal Server Error"),
         ("half", "the endpoint answered 500 Internal Server Error: half of it"),
-        ("late", "no whole answer within 1s"),
+        ("late", "no whole answer within 3s"),
     ] {
         assert_eq!(detail(&scene, id), ["attempts", expected]);
     }

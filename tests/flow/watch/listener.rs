@@ -205,7 +205,10 @@ async fn what_happens_while_the_subscription_is_cut_is_found_and_named_anew() {
     })
     .await;
     assert!(count("overdue_gaps_total", &[("reason", "reconnect")]) >= 1.0);
-    assert!(count("overdue_scans_total", &[("reason", "gap"), ("result", "done")]) >= 1.0);
+    eventually("the scan is counted", async || {
+        count("overdue_scans_total", &[("reason", "gap"), ("result", "done")]) >= 1.0
+    })
+    .await;
     end(&redis, "s:after").await;
     let entries = fired(&redis, "q", 1, &[&watcher]).await;
     assert_eq!(entries[0].id.as_bytes(), "s:after");
@@ -224,9 +227,13 @@ async fn what_finds_no_room_is_counted_and_found_by_scan() {
         if known == 20_000 { Ok(()) } else { Err(known) }
     })
     .await;
-    assert!(count("overdue_notifications_dropped_total", &[]) > 0.0);
+    // Both are reported once in a while.
     let shed = |reason| count("overdue_gaps_total", &[("reason", reason)]);
-    assert!(shed("overflow") + shed("lag") >= 1.0, "{:?}", metrics());
+    eventually("both are counted", async || {
+        let dropped = count("overdue_notifications_dropped_total", &[]);
+        if dropped > 0.0 && shed("overflow") + shed("lag") >= 1.0 { Ok(()) } else { Err(metrics()) }
+    })
+    .await;
     watcher.settle(&redis).await;
     end(&redis, "s:after").await;
     fired(&redis, "q", 1, &[&watcher]).await;
@@ -272,7 +279,8 @@ async fn a_queue_whose_keys_are_somebody_elses_costs_no_other_queue_anything() {
     }
     fired(&redis, "good", 100, &[&watcher]).await;
     assert_eq!(index(&redis, "good").len(), 100);
-    assert!(count("overdue_gaps_total", &[("reason", "failed")]) >= 1.0);
+    eventually("the gap is counted", async || count("overdue_gaps_total", &[("reason", "failed")]) >= 1.0)
+        .await;
     watcher.stop().await;
 }
 

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::stage::{assert_unique, count, entries, index, metrics, partition, rule, server_feed};
+use super::stage::{assert_unique, count, counted, entries, index, metrics, partition, rule, server_feed};
 
 /// The largest value that is captured.
 const VALUE_MAX: u32 = 1024 * 1024;
@@ -136,7 +136,7 @@ async fn keys_fire_at_their_due_with_proof_though_nobody_notifies() {
     late.sort_unstable();
     assert!(late[100] < 100 && late[190] < 500, "{late:?}");
     assert_eq!(index(&redis, "q").len(), 0);
-    assert_eq!(count("overdue_nudges_total", &[("queue", "q"), ("result", "fired")]), 200.0);
+    counted("overdue_nudges_total", &[("queue", "q"), ("result", "fired")], 200.0).await;
     nudging.stop().await;
 }
 
@@ -247,7 +247,7 @@ async fn a_key_that_was_written_again_while_it_waited_is_no_false_timeout() {
     nudging.met_all();
     let entries = fired(&redis, "q", 1).await;
     assert!(entries[0].proof == Some(Proof::Nudge) && entries[0].due_ms > due, "{entries:?}");
-    assert_eq!(count("overdue_unproven_total", &[("result", "known")]), 1.0);
+    counted("overdue_unproven_total", &[("result", "known")], 1.0).await;
     nudging.stop().await;
 }
 

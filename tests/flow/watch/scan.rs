@@ -5,7 +5,9 @@ use overdue_relay::WatchSettings;
 use overdue_telemetry::label::ScanReason;
 use overdue_tests::{Redis, eventually};
 
-use super::stage::{Running, count, end, fired, index, metrics, redis, rule, server_feed, settings, start};
+use super::stage::{
+    Running, count, counted, end, fired, index, metrics, redis, rule, server_feed, settings, start,
+};
 
 fn fill(redis: &Redis, prefix: &str, keys: u32) {
     let many = "for i = 1, ARGV[2] do redis.call('SET', ARGV[1] .. i, 'v', 'PX', 3600000 + i) end";
@@ -42,8 +44,8 @@ async fn keys_that_were_there_before_are_found_at_the_start() {
     let running = begin(&redis, settings("one")).await;
     known(&redis, 3_500).await;
     scanned("start", 1.0).await;
-    assert_eq!(count("overdue_scan_looks_total", &[]), 3_500.0);
-    assert_eq!(metrics().get("overdue_scan_progress", &[("feed", "server/0")]), Some(1.0));
+    counted("overdue_scan_looks_total", &[], 3_500.0).await;
+    counted("overdue_scan_progress", &[("feed", "server/0")], 1.0).await;
     running.stop().await;
 }
 

@@ -162,6 +162,15 @@ pub(crate) fn count(metric: &str, labels: &[(&str, &str)]) -> f64 {
     metrics().get(metric, labels).unwrap_or(0.0)
 }
 
+/// Waits until it counts so many: what a script has done is there a moment before it is counted.
+pub(crate) async fn counted(metric: &str, labels: &[(&str, &str)], wanted: f64) {
+    eventually(metric, async || {
+        let counts = count(metric, labels);
+        if counts == wanted { Ok(()) } else { Err(counts) }
+    })
+    .await;
+}
+
 /// Fails unless no two timeouts share a generation of the same key.
 pub(crate) fn assert_unique(entries: &[Entry]) {
     let mut known = BTreeSet::new();

@@ -2,7 +2,7 @@
 
 use overdue_tests::eventually;
 
-use super::super::stage::{count, partition, rule};
+use super::super::stage::{count, counted, partition, rule};
 use super::{fired, lazy, nudge, set, set_one_after_the_other};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -28,7 +28,7 @@ async fn members_of_no_rule_are_removed_when_gone_for_long_and_never_fire() {
         if left == ["0:alive", &old, "9:elsewhere", &old, "0:young", &young] { Ok(()) } else { Err(left) }
     })
     .await;
-    assert_eq!(count("overdue_strays_removed_total", &[("queue", "q")]), 4.0);
+    counted("overdue_strays_removed_total", &[("queue", "q")], 4.0).await;
     eventually("the others are counted", async || count("overdue_strays", &[("queue", "q")]) == 3.0).await;
     fired(&redis, "q", 1).await;
     nudging.stop().await;
