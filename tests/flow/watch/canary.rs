@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use overdue_tests::{Redis, eventually};
 
-use super::stage::{Running, count, index, keyevent, metrics, redis, rule, settings, start, watch};
+use super::stage::{Running, count, index, keyevent, metrics, redis, rule, scanned, settings, start, watch};
 
 const HEALTHY: f64 = 2.0;
 const DEGRADED: f64 = 1.0;
@@ -44,10 +44,7 @@ async fn a_server_that_falls_silent_is_seen_and_scanned_every_second_until_it_sp
         assert!(text.contains("CONFIG SET notify-keyspace-events"), "{text}");
         redis.call(&["SET", "s:unheard", "v", "PX", "3600000"]);
         eventually("SCAN has found it", async || index(&redis, "q").len() == 1).await;
-        eventually("the scan is counted", async || {
-            count("overdue_scans_total", &[("reason", "blind"), ("result", "done")]) >= 1.0
-        })
-        .await;
+        scanned("blind", 1.0).await;
         flags(&redis, "KEgxe");
         state(HEALTHY).await;
         ready(&running, true).await;

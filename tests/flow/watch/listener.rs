@@ -6,8 +6,8 @@ use overdue_protocol::watch::{Glob, OnEvicted, Payload, Rule, WatchedKey};
 use overdue_tests::{Mode, Proxy, Redis, eventually};
 
 use super::stage::{
-    assert_unique, count, end, entries, fired, gone, index, keyevent, metrics, redis, rule, server_feed, set,
-    settings, watch,
+    assert_unique, count, end, entries, fired, gone, index, keyevent, metrics, redis, rule, scanned,
+    server_feed, set, settings, watch,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -205,10 +205,7 @@ async fn what_happens_while_the_subscription_is_cut_is_found_and_named_anew() {
     })
     .await;
     assert!(count("overdue_gaps_total", &[("reason", "reconnect")]) >= 1.0);
-    eventually("the scan is counted", async || {
-        count("overdue_scans_total", &[("reason", "gap"), ("result", "done")]) >= 1.0
-    })
-    .await;
+    scanned("gap", 1.0).await;
     end(&redis, "s:after").await;
     let entries = fired(&redis, "q", 1, &[&watcher]).await;
     assert_eq!(entries[0].id.as_bytes(), "s:after");

@@ -6,7 +6,7 @@ use overdue_telemetry::label::ScanReason;
 use overdue_tests::{Redis, eventually};
 
 use super::stage::{
-    Running, count, counted, end, fired, index, metrics, redis, rule, server_feed, settings, start,
+    Running, count, counted, end, fired, index, metrics, redis, rule, scanned, server_feed, settings, start,
 };
 
 fn fill(redis: &Redis, prefix: &str, keys: u32) {
@@ -18,14 +18,6 @@ async fn known(redis: &Redis, keys: usize) {
     eventually("all are in the index", async || {
         let known = index(redis, "q").len();
         if known == keys { Ok(()) } else { Err(known) }
-    })
-    .await;
-}
-
-async fn scanned(reason: &str, times: f64) {
-    eventually("the scan is done", async || {
-        let done = count("overdue_scans_total", &[("reason", reason), ("result", "done")]);
-        if done >= times { Ok(()) } else { Err(done) }
     })
     .await;
 }

@@ -171,6 +171,15 @@ pub(crate) async fn counted(metric: &str, labels: &[(&str, &str)], wanted: f64) 
     .await;
 }
 
+/// Waits until so many scans for that reason are done.
+pub(crate) async fn scanned(reason: &str, times: f64) {
+    eventually("the scan is done", async || {
+        let done = count("overdue_scans_total", &[("reason", reason), ("result", "done")]);
+        if done >= times { Ok(()) } else { Err(done) }
+    })
+    .await;
+}
+
 /// Fails unless no two timeouts share a generation of the same key.
 pub(crate) fn assert_unique(entries: &[Entry]) {
     let mut known = BTreeSet::new();
